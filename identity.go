@@ -1,0 +1,93 @@
+package onceward
+
+import (
+	"crypto/sha256"
+	"encoding/base32"
+	"strconv"
+)
+
+// Tenant names whose data an operation is. It comes from the caller's
+// credentials only, never from a request body. The zero value names nobody.
+type Tenant string
+
+// ToolName names one kind of action on one external system, such as
+// "tickets.create". The zero value names no tool.
+type ToolName string
+
+// Key is what makes two requests the same intention inside one tenant and one
+// tool. It is derived from business fields by [DeriveKey], or given by the
+// caller and checked by [ParseCallerKey]; the zero value is no key. A Key holds
+// valid UTF-8 without NUL bytes and is at most [KeyBytesMax] long.
+type Key string
+
+// Generation counts how often a retired key was put to use anew. It is 0 for
+// the first use, and raised in the identity row by compare-and-set. It is part
+// of the provider key, so that a provider that still remembers the earlier
+// generation does not answer with the earlier effect.
+type Generation uint32
+
+// OperationID identifies one operation. It is computed from the operation's
+// [Identity] and is the primary key of its one row; two different identities
+// with one ID are possible in theory, so the row keeps the full identity and a
+// collision is refused. The zero value identifies nothing.
+type OperationID [16]byte
+
+// AttemptID identifies one try of an operation.
+type AttemptID struct {
+	// Operation is the operation that the attempt belongs to.
+	Operation OperationID
+	// Number is the attempt's number and fencing token, counted from 1.
+	Number int
+}
+
+// Identity is the full name of one intention. The zero value names nothing.
+type Identity struct {
+	Tenant Tenant
+	Tool   ToolName
+	Key    Key
+}
+
+const (
+	operationIDPrefix = "op_"
+	operationIDDomain = "onceward/operation-id/v1\n"
+)
+
+// base32hex is the lower-case, unpadded base32hex of RFC 4648: it sorts like
+// the bytes that it stands for and survives systems that fold case.
+var base32hex = base32.NewEncoding("0123456789abcdefghijklmnopqrstuv").WithPadding(base32.NoPadding)
+
+// NewOperationID computes the ID of the operation that (t, tool, key) names:
+// the first 16 bytes of SHA-256 over a fixed prefix and the JSON array of the
+// three strings. The array, unlike a concatenation, keeps ("ab", "c") apart
+// from ("a", "bc").
+func NewOperationID(t Tenant, tool ToolName, key Key) OperationID {
+	buf := make([]byte, 0, 512)
+	buf = append(buf, operationIDDomain...)
+	buf = appendJSONStrings(buf, string(t), string(tool), string(key))
+	sum := sha256.Sum256(buf)
+	return OperationID(sum[:len(OperationID{})])
+}
+
+// OperationID computes the ID of the operation that the identity names.
+func (i Identity) OperationID() OperationID {
+	return NewOperationID(i.Tenant, i.Tool, i.Key)
+}
+
+// IsZero reports whether the ID identifies nothing.
+func (id OperationID) IsZero() bool { return id == OperationID{} }
+
+// String is "op_" and 26 characters of lower-case base32hex.
+func (id OperationID) String() string {
+	var buf [len(operationIDPrefix) + 26]byte
+	copy(buf[:], operationIDPrefix)
+	base32hex.Encode(buf[len(operationIDPrefix):], id[:])
+	return string(buf[:])
+}
+
+// IsZero reports whether the ID identifies nothing.
+func (id AttemptID) IsZero() bool { return id == AttemptID{} }
+
+// String is the operation's ID, a dot, and the attempt's number.
+func (id AttemptID) String() string {
+	return id.Operation.String() + "." + strconv.Itoa(id.Number)
+}
