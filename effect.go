@@ -1,0 +1,46 @@
+package onceward
+
+import "fmt"
+
+// EffectClass is what the provider offers against a second effect; it decides
+// what may follow an unknown outcome (docs/guarantees.md).
+type EffectClass uint8
+
+// The effect classes. Zero is no class.
+const (
+	EffectRead             EffectClass = iota + 1 // nothing is written; repeat freely, within budget
+	EffectCompute                                 // as read: a pure or repeatable computation
+	EffectKeyedWrite                              // honours an idempotency key for a stated window
+	EffectConditionalWrite                        // create under a caller-chosen ID, If-None-Match, upsert
+	EffectProbedWrite                             // can be looked up by a stable reference
+	EffectUnsafeWrite                             // none of these: never repeated automatically
+)
+
+// AllEffectClasses lists every class in declaration order.
+var AllEffectClasses = []EffectClass{EffectRead, EffectCompute, EffectKeyedWrite, EffectConditionalWrite, EffectProbedWrite, EffectUnsafeWrite}
+
+var effectNames = [...]string{
+	EffectRead: "read", EffectCompute: "compute", EffectKeyedWrite: "keyed_write",
+	EffectConditionalWrite: "conditional_write", EffectProbedWrite: "probed_write", EffectUnsafeWrite: "unsafe_write",
+}
+
+// String returns the name used in contracts.
+func (c EffectClass) String() string {
+	if int(c) < len(effectNames) && c > 0 {
+		return effectNames[c]
+	}
+	return fmt.Sprintf("effect(%d)", uint8(c))
+}
+
+// Writes reports whether an attempt of this class can change the outside world.
+func (c EffectClass) Writes() bool { return c != EffectRead && c != EffectCompute }
+
+// ParseEffectClass returns the class of that name, or an Error with CodeContractInvalid.
+func ParseEffectClass(name string) (EffectClass, error) {
+	for _, c := range AllEffectClasses {
+		if effectNames[c] == name {
+			return c, nil
+		}
+	}
+	return 0, &Error{Code: CodeContractInvalid, Message: fmt.Sprintf("no effect class is called %q", name), Hint: "use read, compute, keyed_write, conditional_write, probed_write or unsafe_write"}
+}

@@ -1,0 +1,134 @@
+package onceward
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// Code names one kind of refusal or failure. The list is closed: every adapter
+// (HTTP, command line, MCP) has one exhaustive table from Code to its own
+// answer, and a test walks AllCodes through each of them.
+type Code string
+
+// The closed list of codes. docs/reference/errors.md explains each.
+const (
+	CodeInvalidRequest      Code = "invalid_request"      // the request itself is malformed: not JSON, unknown member, wrong type
+	CodeInvalidInput        Code = "invalid_input"        // the input breaks the contract's schema or the canonical form
+	CodeTooLarge            Code = "too_large"            // a named limit of size, depth or count is exceeded
+	CodeUnsupportedMedia    Code = "unsupported_media"    // the body's media type is not one that is read
+	CodeUnsupportedPolicy   Code = "unsupported_policy"   // on_duplicate, then, wait or another policy value is not known
+	CodeCursorInvalid       Code = "cursor_invalid"       // a page cursor was not made by this ledger
+	CodeKeyMissing          Code = "key_missing"          // the tool writes and neither contract nor caller gives a key
+	CodeKeyInvalid          Code = "key_invalid"          // the caller's key, or a derived part of it, is unusable
+	CodeKeyAmbiguous        Code = "key_ambiguous"        // header and body carry different keys
+	CodeKeyReused           Code = "key_reused"           // same key, other digest: another intention
+	CodeKeyRetired          Code = "key_retired"          // the record was retired; its tombstone refuses
+	CodeKeyCollision        Code = "key_collision"        // two identities with one digest; refused, never merged
+	CodeDuplicate           Code = "duplicate"            // on_duplicate asked to fail on any duplicate
+	CodeStillRunning        Code = "still_running"        // on_duplicate asked to fail while the first is not terminal
+	CodeToolNotFound        Code = "tool_not_found"       // no contract of that name is in force
+	CodeOperationNotFound   Code = "operation_not_found"  // no such operation in this tenant
+	CodeAttemptNotFound     Code = "attempt_not_found"    // no such attempt, or its secret does not match
+	CodeRouteNotFound       Code = "route_not_found"      // no such path
+	CodeMethodNotAllowed    Code = "method_not_allowed"   // the path exists, the method does not
+	CodeUnauthenticated     Code = "unauthenticated"      // who asks is not known
+	CodeForbidden           Code = "forbidden"            // who asks is known and may not
+	CodeOriginRefused       Code = "origin_refused"       // Host or Origin is not one that may reach a local server
+	CodeStateForbids        Code = "state_forbids"        // the event is not allowed in the operation's state
+	CodeFenceLost           Code = "fence_lost"           // a newer attempt or a settled state makes this write void
+	CodeEvidenceRequired    Code = "evidence_required"    // a resolve needs a reference or a reason
+	CodeConfirmationNeeded  Code = "confirmation_needed"  // a dangerous replay needs its exact sentence
+	CodeReplayRefused       Code = "replay_refused"       // a new attempt is not safe and cannot be confirmed
+	CodeOperationFailed     Code = "operation_failed"     // the operation ended without effect
+	CodeContractInvalid     Code = "contract_invalid"     // a contract does not load
+	CodeContractSuperseded  Code = "contract_superseded"  // the ledger holds a newer version of this contract
+	CodeConfigInvalid       Code = "config_invalid"       // a flag, variable or file of the configuration is wrong
+	CodeRateLimited         Code = "rate_limited"         // the caller asks more often than allowed
+	CodeOverloaded          Code = "overloaded"           // the queue is full; nothing was recorded
+	CodeLedgerUnavailable   Code = "ledger_unavailable"   // the ledger cannot be reached; the provider was not called
+	CodeMayBeRecorded       Code = "may_be_recorded"      // the ledger was lost after submission: ask again with the same key
+	CodeLedgerReadOnly      Code = "ledger_read_only"     // the database does not take writes
+	CodeLedgerForeign       Code = "ledger_foreign"       // the database belongs to another application
+	CodeLedgerTooNew        Code = "ledger_too_new"       // the database was migrated by a newer version
+	CodeLedgerCorrupt       Code = "ledger_corrupt"       // a stored row cannot be read back
+	CodeWriteConflict       Code = "write_conflict"       // compare-and-set lost; load again
+	CodeCanceled            Code = "canceled"             // the caller stopped waiting
+	CodeProviderUnreachable Code = "provider_unreachable" // a probe or check could not reach the provider
+	CodeInternal            Code = "internal"             // a defect of ours
+)
+
+// AllCodes lists every Code once, in the order of their declaration.
+var AllCodes = []Code{
+	CodeInvalidRequest, CodeInvalidInput, CodeTooLarge, CodeUnsupportedMedia, CodeUnsupportedPolicy, CodeCursorInvalid,
+	CodeKeyMissing, CodeKeyInvalid, CodeKeyAmbiguous, CodeKeyReused, CodeKeyRetired, CodeKeyCollision,
+	CodeDuplicate, CodeStillRunning, CodeToolNotFound, CodeOperationNotFound, CodeAttemptNotFound, CodeRouteNotFound,
+	CodeMethodNotAllowed, CodeUnauthenticated, CodeForbidden, CodeOriginRefused, CodeStateForbids, CodeFenceLost,
+	CodeEvidenceRequired, CodeConfirmationNeeded, CodeReplayRefused, CodeOperationFailed, CodeContractInvalid,
+	CodeContractSuperseded, CodeConfigInvalid, CodeRateLimited, CodeOverloaded, CodeLedgerUnavailable, CodeMayBeRecorded,
+	CodeLedgerReadOnly, CodeLedgerForeign, CodeLedgerTooNew, CodeLedgerCorrupt, CodeWriteConflict, CodeCanceled,
+	CodeProviderUnreachable, CodeInternal,
+}
+
+// Error is the one error type that crosses package boundaries. It is matched by
+// code: errors.Is(err, &Error{Code: CodeKeyReused}), or Is(err, CodeKeyReused).
+// An outcome (done, not done, unknown) is never an Error.
+type Error struct {
+	Code        Code
+	Op          string      // what was being done: "load operation", "claim"; may be empty
+	OperationID OperationID // zero when no operation is concerned
+	Message     string      // what is wrong and where; never payloads, headers, secrets or DSNs
+	Hint        string      // what to do about it; may be empty
+	Err         error       // the cause; may be nil
+}
+
+// Error renders op, operation, message and cause, in that order.
+func (e *Error) Error() string {
+	var b strings.Builder
+	if e.Op != "" {
+		b.WriteString(e.Op)
+		if e.OperationID != (OperationID{}) {
+			b.WriteString(" " + e.OperationID.String())
+		}
+		b.WriteString(": ")
+	}
+	if e.Message != "" {
+		b.WriteString(e.Message)
+	} else {
+		b.WriteString(string(e.Code))
+	}
+	if e.Err != nil {
+		b.WriteString(": " + e.Err.Error())
+	}
+	return b.String()
+}
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Is reports whether target is an *Error with the same Code.
+func (e *Error) Is(target error) bool {
+	var t *Error
+	return errors.As(target, &t) && t.Code == e.Code
+}
+
+// Errorf makes an Error of a code with a formatted message.
+func Errorf(code Code, format string, args ...any) *Error {
+	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
+}
+
+// CodeOf returns the outermost Code in err's chain, CodeInternal for any other
+// error, and "" for nil.
+func CodeOf(err error) Code {
+	if err == nil {
+		return ""
+	}
+	var e *Error
+	if errors.As(err, &e) {
+		return e.Code
+	}
+	return CodeInternal
+}
+
+// Is reports whether err carries the code anywhere in its chain.
+func Is(err error, code Code) bool { return errors.Is(err, &Error{Code: code}) }

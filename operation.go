@@ -1,0 +1,161 @@
+package onceward
+
+import (
+	"slices"
+	"time"
+)
+
+// WriteToken stamps the last write of a row, so that the same batch can be run
+// again after a lost commit: a row that already carries the token was written.
+type WriteToken [16]byte
+
+// ParkReason says why an operation that could start waits outside the due order.
+type ParkReason string
+
+// The park reasons. Empty means not parked.
+const (
+	NotParked      ParkReason = ""
+	ParkToolPaused ParkReason = "tool_paused"
+	ParkRate       ParkReason = "rate"
+	ParkSerialize  ParkReason = "serialized"
+)
+
+// Operation is one business intention and what is known of it. It is a value:
+// Apply returns a changed copy and never touches its argument's slices.
+type Operation struct {
+	ID         OperationID
+	Tenant     Tenant
+	Tool       ToolName
+	Key        Key
+	Generation Generation // raised when a retired key is used anew
+	Digest     Digest     // of the material input
+	Prints     []FieldPrint
+	Contract   string      // the contract version that holds for this operation to its end
+	Effect     EffectClass // of that version
+
+	State   State
+	Version int64      // raised by one at each write; compare-and-set
+	Token   WriteToken // of the last write
+
+	Run           string // may be empty
+	CorrelationID string // may be empty
+	TraceParent   string // W3C traceparent of the first request; may be empty
+	Actor         string // principal of the first request
+
+	CreatedAt   time.Time
+	UpdatedAt   time.Time
+	CompletedAt time.Time  // zero until terminal
+	DueAt       time.Time  // when a worker has to look again; zero: never by itself
+	Parked      ParkReason // why it waits although it could start
+	SerialKey   string     // the resource of serialize_by; empty: none
+
+	Attempts        []Attempt // all, oldest first
+	ProviderKey     string    // equal on every attempt of this generation; may be empty
+	Reference       string    // the provider's name of the effect
+	Result          *Result   // what the caller gets; nil until done
+	Failure         Failure   // of the last attempt that was not done, or unknown
+	CancelRequested bool
+	UnknownSince    time.Time // start of the recovery window; zero when nothing is open
+	Probes          int       // probes since UnknownSince
+	Granted         int       // attempts beyond the budget: bought by replay, resolve or request
+	RefPending      bool      // done, but the reference could not be read
+	Broken          bool      // a second effect was proven: the invariant does not hold
+	SupersededBy    Digest    // digest that an approver's edit replaced; zero: none
+	ApprovedUntil   time.Time // end of a granted approval that no attempt has spent yet
+	Retired         bool      // slimmed to a tombstone
+	ReviewReason    string    // why a person is asked
+
+	Input   []byte   // canonical input, as accepted first; nil once slimmed
+	Request *Request // what is put on the wire, equal on every attempt; nil for remote executors and once terminal
+
+	Policy Policy // hydrated by the ledger, never stored
+}
+
+// Result is the provider's answer as it is replayed.
+type Result struct {
+	Status   int
+	Header   []HeaderField // only what may be replayed (D1): no cookies, credentials, Date, hop-by-hop
+	Body     []byte        // nil when not kept
+	BodyKept bool          // false: the effect is done, the body was too large, cut or streamed
+}
+
+// Clone returns a copy that shares no slice which Apply changes.
+func (o Operation) Clone() Operation {
+	o.Attempts = slices.Clone(o.Attempts)
+	return o
+}
+
+// Attempt returns the number of the newest attempt, 0 before the first: the fence.
+func (o *Operation) Attempt() int {
+	if len(o.Attempts) == 0 {
+		return 0
+	}
+	return o.Attempts[len(o.Attempts)-1].Number
+}
+
+// OpenAttempts counts attempts that may have had their effect and that nothing
+// has settled; a running one is not counted.
+func (o *Operation) OpenAttempts() int {
+	n := 0
+	for i := range o.Attempts {
+		if o.Attempts[i].Status == AttemptOpen {
+			n++
+		}
+	}
+	return n
+}
+
+// Running returns the attempt that holds the lease, or nil.
+func (o *Operation) Running() *Attempt {
+	if n := len(o.Attempts); n > 0 && o.Attempts[n-1].Status == AttemptRunning {
+		return &o.Attempts[n-1]
+	}
+	return nil
+}
+
+// spent counts the attempts that used up budget.
+func (o *Operation) spent() int {
+	n := 0
+	for i := range o.Attempts {
+		if !o.Attempts[i].Free {
+			n++
+		}
+	}
+	return n
+}
+
+// BudgetLeft reports whether the contract's budget, with what was granted on
+// top, allows one more attempt.
+func (o *Operation) BudgetLeft() bool { return o.spent() < o.Policy.MaxAttempts+o.Granted }
+
+// firstPossibleSend is the earliest instant at which a byte of this
+// generation's write may have left; zero if none can have.
+func (o *Operation) firstPossibleSend() time.Time {
+	var first time.Time
+	for i := range o.Attempts {
+		a := &o.Attempts[i]
+		if a.Status == AttemptNotDone && a.LastByteAt.IsZero() {
+			continue // surely nothing was sent
+		}
+		if first.IsZero() || a.StartedAt.Before(first) {
+			first = a.StartedAt
+		}
+	}
+	return first
+}
+
+// provableAt is the instant after which a probe's "absent" is proof for every
+// open attempt: the last possible byte plus settle. Zero when none is open.
+func (o *Operation) provableAt() time.Time {
+	var last time.Time
+	for i := range o.Attempts {
+		a := &o.Attempts[i]
+		if a.Status == AttemptOpen && a.LastByteAt.After(last) {
+			last = a.LastByteAt
+		}
+	}
+	if last.IsZero() {
+		return last
+	}
+	return last.Add(o.Policy.Settle)
+}

@@ -1,0 +1,41 @@
+package onceward
+
+import "time"
+
+// Policy is what the machine must know of a contract. It is not stored with
+// the operation: the ledger hydrates it from the contract version that the
+// operation names, so that an operation keeps its rules to the end.
+type Policy struct {
+	Effect         EffectClass
+	HasProbe       bool
+	RemoteExecutor bool          // the caller performs the write
+	Deadline       time.Duration // of one attempt
+	Lease          time.Duration // longer than Deadline
+	ByteTail       time.Duration // how long bytes may outlive the lease in the kernel (TCP_USER_TIMEOUT; 15 min where the OS lacks it)
+	Settle         time.Duration // after the last possible byte, the latest time for the effect to appear
+	KeyWindow      time.Duration // how long the provider surely remembers the key; 0: not at all; KeyWindowForever: as long as the object lives
+	MaxAttempts    int           // budget; at least 1
+	BackoffInitial time.Duration
+	BackoffMax     time.Duration
+	RecoveryWindow time.Duration // how long an unknown outcome is probed before a person is asked
+	OnUnknown      OnUnknown
+	NotAfter       time.Duration // an intent older than this is not started any more; 0: no limit
+	ApprovalExpiry time.Duration // 0: approvals are not asked for
+	KeyReusable    bool          // a retired key may be used anew
+}
+
+// KeyWindowForever says that the provider knows the key as long as the object lives.
+const KeyWindowForever = time.Duration(1<<63 - 1)
+
+// keyWindowMargin is kept free at the end of a provider's window, for clocks
+// that differ and bytes that travel (DESIGN rule 6: less deadline and one minute).
+const keyWindowMargin = time.Minute
+
+// OnUnknown says who settles what no probe can.
+type OnUnknown uint8
+
+// What happens to an unknown outcome that nothing can settle.
+const (
+	OnUnknownReview  OnUnknown = iota // a person is asked (the zero value, and the default)
+	OnUnknownAbandon                  // nobody looks further: not worth a person's time
+)

@@ -1,0 +1,21 @@
+package onceward
+
+import "time"
+
+// Record is one line of an operation's own timeline. Records are written only
+// off the happy path: claim and success of an undisturbed operation are read
+// from its row.
+type Record struct {
+	Version   int64 // the operation's version that this event produced
+	At        time.Time
+	Event     string // name of the event: "attempt_unknown"
+	From, To  State
+	Attempt   int    // 0: concerns no attempt
+	Actor     string // principal, replica or "" for the machine itself
+	Reason    string // as given by a person, or a sentence of the machine
+	Reference string
+	Evidence  *Evidence // body cut to RecordBodyBytes; nil: none
+}
+
+// RecordBodyBytes is how much of an answer a record keeps as evidence.
+const RecordBodyBytes = 4 << 10

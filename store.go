@@ -1,0 +1,188 @@
+package onceward
+
+import (
+	"context"
+	"time"
+)
+
+// Change is one independent compare-and-set write of one operation. Changes
+// travel in batches: a store applies all of a batch in one transaction, and a
+// change that loses does not fail its neighbours.
+type Change struct {
+	Before  int64         // version that must be stored; 0: insert if no row has this ID
+	After   Operation     // whole row after the change; After.Version is Before+1, After.Token is fresh
+	Aliases []OperationID // insert only: earlier identities of the same intention; any conflict loses the whole change
+	Due     *Due          // row to set in the due table; nil with DueGone false: leave as it is
+	DueGone bool          // remove the due row
+	Records []Record      // appended to the timeline
+	Slim    bool          // remove the timeline and side bodies: the row becomes a tombstone
+	Tool    *ToolSwitch   // pause that goes with this change (credential refused, invariant broken); nil: none
+}
+
+// Committed is what became of one change.
+type Committed struct {
+	Applied bool
+	Stored  *Operation // the row as it is stored now, when not applied; never nil then, except ErrGone
+	Err     error      // this change alone was refused: CodeKeyCollision, CodeTooLarge, CodeLedgerCorrupt
+}
+
+// DueKind says what a due row waits for.
+type DueKind uint8
+
+// The kinds of due rows.
+const (
+	DueStart    DueKind = iota + 1 // ready: an attempt may start
+	DueLease                       // effect_pending after the first attempt, or remote: lease expiry
+	DueSettle                      // outcome_unknown: probe, re-send or give up
+	DueApproval                    // awaiting_approval: expiry
+	DueReview                      // needs_review: waits for a person
+	DueEnded                       // failed, abandoned or cancelled: listed, never due
+)
+
+// Due is a row of the due table: whatever is off the happy path, so that what
+// is not succeeded can be found without an index on a hot column.
+type Due struct {
+	ID     OperationID
+	Tenant Tenant
+	Tool   ToolName
+	State  State
+	Kind   DueKind
+	Parked ParkReason
+	At     time.Time // zero: never by itself (parked, review, ended)
+	Since  time.Time // when it came into this state
+}
+
+// Commit is the outcome of a batch: one entry per change, in order, and the
+// database's clock as it was inside the transaction.
+type Commit struct {
+	Results []Committed
+	Now     time.Time
+}
+
+// Filter selects operations for a listing. Zero fields select everything.
+type Filter struct {
+	Tenant        Tenant // never empty
+	Tool          ToolName
+	Key           Key // needs Tool: a primary-key read
+	States        []State
+	Run           string
+	CorrelationID string
+	After         Cursor // exclusive; zero: from the newest
+	Limit         int    // 1 to MaxPage
+}
+
+// Cursor is a place in the order (CreatedAt, ID) descending.
+type Cursor struct {
+	CreatedAt time.Time
+	ID        OperationID
+}
+
+// MaxPage is the longest page of a listing.
+const MaxPage = 500
+
+// Detail is what is stored beside the hot row.
+type Detail struct {
+	Records []Record
+}
+
+// ToolSwitch is the shared on/off state of a tool. Tool "" is every tool of
+// the tenant. Resume by a person needs no credential check here.
+type ToolSwitch struct {
+	Tenant Tenant
+	Tool   ToolName
+	Paused bool
+	Reason string // "auth", "invariant", or a person's words
+	By     string
+	At     time.Time
+}
+
+// ContractVersion is a contract as the ledger keeps it for live operations.
+type ContractVersion struct {
+	Tool      ToolName
+	Version   string // ToolInfo.Version
+	Source    []byte
+	Serial    int64 // order of activation per tool, from 1; set by the store
+	Active    bool
+	CreatedAt time.Time
+}
+
+// Replica is a running process that holds leases.
+type Replica struct {
+	ID        string    // random per process start
+	StartedAt time.Time // ledger time; set by the store on the first beat
+	BeatAt    time.Time // ledger time; set by the store
+	LowWater  time.Time // no unfinished first attempt of this replica was created before
+}
+
+// Store keeps operations. It loads, compares-and-sets and appends; it holds no
+// rule of the business. All methods are safe for concurrent use, return typed
+// errors by driver code (CodeLedgerUnavailable, CodeMayBeRecorded,
+// CodeLedgerReadOnly, ...), and block until done or ctx ends.
+type Store interface {
+	// Commit applies the batch in one durable transaction. At most one change
+	// per operation ID is in a batch (the committer sees to it). It is safe to
+	// run the same batch again: a row that carries After.Token counts as
+	// applied. CodeMayBeRecorded: the connection was lost during commit; run
+	// the same batch again before answering anybody.
+	Commit(ctx context.Context, batch []Change) (Commit, error)
+
+	// Load reads operations by ID in one query; absent ones are nil. An alias
+	// is followed to its operation.
+	Load(ctx context.Context, ids []OperationID) ([]*Operation, error)
+
+	// LoadDetail reads the timeline of one operation.
+	LoadDetail(ctx context.Context, id OperationID) (Detail, error)
+
+	// List returns a page, newest first. A filter whose states are all off the
+	// happy path reads from the due table.
+	List(ctx context.Context, f Filter) ([]*Operation, error)
+
+	// TakeDue returns at most limit due rows whose time has come, oldest first,
+	// and moves their time to now+hold in the same statement, so that replicas
+	// do not take the same ones. The second value is the database's now.
+	TakeDue(ctx context.Context, limit int, hold time.Duration) ([]Due, time.Time, error)
+
+	// NextDue returns when the earliest due row comes up, zero if there is none,
+	// and the database's now.
+	NextDue(ctx context.Context) (time.Time, time.Time, error)
+
+	// Unpark gives at most limit parked rows of a tool (all tools of the tenant
+	// when empty) and reason a due time of now, oldest first, and returns how many.
+	Unpark(ctx context.Context, t Tenant, tool ToolName, why ParkReason, limit int) (int, error)
+
+	// Beat records the replica's heartbeat and low-water mark and returns all
+	// replicas, this one included, with the database's now.
+	Beat(ctx context.Context, r Replica) ([]Replica, time.Time, error)
+
+	// Forget removes a dead replica once nothing of it is left.
+	Forget(ctx context.Context, replica string) error
+
+	// Stranded returns at most limit operations in effect_pending whose first
+	// attempt is owned by the replica and whose lease ended before the
+	// database's now, created in [from, to], by the created_at index.
+	Stranded(ctx context.Context, replica string, from, to time.Time, limit int) ([]*Operation, error)
+
+	// Switches returns every tool switch of every tenant.
+	Switches(ctx context.Context) ([]ToolSwitch, error)
+	// SetSwitch writes one.
+	SetSwitch(ctx context.Context, s ToolSwitch) error
+
+	// Activate records that a contract version is in force: a version never seen
+	// becomes the active one; one that is active changes nothing. A version that
+	// was superseded is refused with CodeContractSuperseded unless force.
+	Activate(ctx context.Context, c ContractVersion, force bool) error
+	// Contract reads one stored version; CodeToolNotFound if absent.
+	Contract(ctx context.Context, tool ToolName, version string) (ContractVersion, error)
+
+	// Aged returns at most limit operations created after the cursor and before
+	// the given time, oldest first, without bodies: the way in which retention
+	// walks the ledger. Whoever is to be slimmed is written by Commit.
+	Aged(ctx context.Context, after Cursor, before time.Time, limit int) ([]*Operation, error)
+
+	// Now is the database's clock.
+	Now(ctx context.Context) (time.Time, error)
+	// Check reports whether the store can be read and written now.
+	Check(ctx context.Context) error
+	// Close releases everything. Nothing may be in flight.
+	Close() error
+}

@@ -1,0 +1,132 @@
+package onceward
+
+import "time"
+
+// Intent is what a caller asks for. The tenant and actor come from the caller's
+// credentials.
+type Intent struct {
+	Principal     Principal
+	Tool          ToolName
+	Input         []byte // JSON as received; not retained by reference
+	CallerKey     Key    // validated; empty: none
+	Run           string
+	CorrelationID string
+	TraceParent   string
+	Wait          time.Duration // how long to wait for a final state; negative: DefaultWait
+	OnDuplicate   OnDuplicate
+}
+
+// OnDuplicate says what a second request with the same key wants.
+type OnDuplicate uint8
+
+// The duplicate policies, as Orkes Conductor's RETURN_EXISTING, FAIL and
+// FAIL_ON_RUNNING.
+const (
+	DuplicateReturn        OnDuplicate = iota // answer from the first (the default)
+	DuplicateFail                             // refuse any duplicate
+	DuplicateFailIfRunning                    // refuse while the first is not terminal
+)
+
+// ParseOnDuplicate reads return, fail or fail_if_running; "" is return. Any
+// other value is an Error with CodeUnsupportedPolicy.
+func ParseOnDuplicate(s string) (OnDuplicate, error) {
+	switch s {
+	case "", "return":
+		return DuplicateReturn, nil
+	case "fail":
+		return DuplicateFail, nil
+	case "fail_if_running":
+		return DuplicateFailIfRunning, nil
+	}
+	return 0, &Error{Code: CodeUnsupportedPolicy, Message: "on_duplicate is neither return, fail nor fail_if_running", Hint: "leave it out to get the first request's answer"}
+}
+
+// Limits of waiting.
+const (
+	DefaultWait = 10 * time.Second
+	MaxWait     = 60 * time.Second
+)
+
+// Keep says how much of the input and of the result is stored once an
+// operation is terminal.
+type Keep uint8
+
+// What is kept.
+const (
+	KeepFull     Keep = iota // as it came
+	KeepRedacted             // names and types of the members, no values
+	KeepDigest               // nothing but the digest
+)
+
+// ToolInfo describes a contract in force, for listings and for the ledger's
+// own decisions. It is immutable.
+type ToolInfo struct {
+	Name           ToolName
+	Version        string // short hash of the contract's meaning; stored with each operation
+	Description    string
+	BusinessOwner  string
+	TechnicalOwner string
+	Policy         Policy
+	Hosts          []string
+	InputSchema    []byte // JSON Schema as shown to callers
+	Source         []byte // the YAML document, kept so that live operations keep their contract
+	KeepInput      Keep
+	KeepResult     Keep
+	KeepBytes      int64 // of an answer; 0: DefaultKeepBytes
+	JudgeBytes     int64 // of an answer; 0: DefaultJudgeBytes
+	Rate           Rate
+	BlindSpots     string        // what the probe cannot see, in words, for the person who reviews
+	KeyFromCaller  bool          // no key rule of its own: the caller must give a key
+	Horizon        time.Duration // longest time in which a duplicate can still arrive
+	KeepRecord     time.Duration // after a terminal state; 0: for ever
+	KeepTombstone  time.Duration // after KeepRecord; 0: for ever
+}
+
+// Rate bounds how often attempts of a tool start. The zero value is no bound.
+type Rate struct {
+	Count int
+	Per   time.Duration
+}
+
+// Prepared is an intent under one contract: validated, keyed, digested and
+// rendered. Nothing in it is shared with the intent's buffers.
+type Prepared struct {
+	Key         Key
+	Aliases     []Key // keys under earlier rules (key_was), without Key itself
+	Digest      Digest
+	Prints      []FieldPrint
+	Input       []byte // canonical
+	Request     *Request
+	ProviderKey string
+	Approval    bool // a person must say yes first
+	SerialKey   string
+}
+
+// Tool is one contract version, compiled. Its methods are pure but for reading
+// secrets, safe for concurrent use, and do no I/O beyond secret files.
+type Tool interface {
+	Info() *ToolInfo
+
+	// Prepare validates the input, derives key, digest and provider key, and
+	// renders the request. Errors are typed and leave nothing behind:
+	// CodeInvalidInput, CodeKeyMissing, CodeKeyInvalid, CodeTooLarge.
+	// generation is 0 but for a retired key that is used anew.
+	Prepare(in *Intent, generation Generation) (*Prepared, error)
+
+	// MaterialDigest is the digest of another input under this version's
+	// volatile rules: a duplicate is compared under the version that is stored.
+	MaterialDigest(input []byte, id OperationID) (Digest, []FieldPrint, error)
+
+	// Secrets returns the header fields that are added at the moment of sending.
+	Secrets(op *Operation) ([]HeaderField, error)
+
+	// Judge classifies what an attempt saw; it always has an answer.
+	Judge(op *Operation, ev *Evidence) Judgement
+
+	// ProbeRequest renders the look-up of the operation's effect, secrets
+	// included; an error means that it cannot be rendered.
+	ProbeRequest(op *Operation) (*Request, error)
+
+	// JudgeProbe reads a probe's answer.
+	JudgeProbe(op *Operation, ev *Evidence) ProbeJudgement
+}
