@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/base32"
 	"strconv"
+	"strings"
 )
 
 // Tenant names whose data an operation is. It comes from the caller's
@@ -39,6 +40,14 @@ type AttemptID struct {
 	// Number is the attempt's number and fencing token, counted from 1.
 	Number int
 }
+
+// Limits of names, in bytes.
+const (
+	// TenantBytesMax is the longest tenant name.
+	TenantBytesMax = 128
+	// ToolNameBytesMax is the longest tool name.
+	ToolNameBytesMax = 128
+)
 
 // Identity is the full name of one intention. The zero value names nothing.
 type Identity struct {
@@ -90,4 +99,107 @@ func (id AttemptID) IsZero() bool { return id == AttemptID{} }
 // String is the operation's ID, a dot, and the attempt's number.
 func (id AttemptID) String() string {
 	return id.Operation.String() + "." + strconv.Itoa(id.Number)
+}
+
+// MarshalText is String as bytes.
+func (id OperationID) MarshalText() ([]byte, error) { return []byte(id.String()), nil }
+
+// UnmarshalText reads what [ParseOperationID] reads.
+func (id *OperationID) UnmarshalText(text []byte) (err error) {
+	*id, err = ParseOperationID(string(text))
+	return err
+}
+
+// MarshalText is String as bytes.
+func (id AttemptID) MarshalText() ([]byte, error) { return []byte(id.String()), nil }
+
+// UnmarshalText reads what [ParseAttemptID] reads.
+func (id *AttemptID) UnmarshalText(text []byte) (err error) {
+	*id, err = ParseAttemptID(string(text))
+	return err
+}
+
+// ParseOperationID reads the one form that [OperationID.String] writes. Anything
+// else, upper case included, is an [Error] with CodeInvalidRequest: one
+// operation has one name.
+func ParseOperationID(s string) (OperationID, error) {
+	var id OperationID
+	encoded, ok := strings.CutPrefix(s, operationIDPrefix)
+	if ok && len(encoded) == base32hex.EncodedLen(len(id)) {
+		_, err := base32hex.Decode(id[:], []byte(encoded))
+		ok = err == nil
+	}
+	// The decoder skips line ends and ignores unused bits; the comparison does not.
+	if !ok || id.String() != s {
+		return OperationID{}, &Error{
+			Code:    CodeInvalidRequest,
+			Op:      "read operation ID",
+			Message: `an operation ID is "op_" and 26 characters of lower-case base32hex`,
+		}
+	}
+	return id, nil
+}
+
+// ParseAttemptID reads the one form that [AttemptID.String] writes. Anything
+// else is an [Error] with CodeInvalidRequest.
+func ParseAttemptID(s string) (AttemptID, error) {
+	operation, number, _ := strings.Cut(s, ".")
+	n, err := strconv.ParseUint(number, 10, 31)
+	id := AttemptID{Number: int(n)}
+	if err == nil {
+		id.Operation, err = ParseOperationID(operation)
+	}
+	if err != nil || n == 0 || id.String() != s {
+		return AttemptID{}, &Error{
+			Code:    CodeInvalidRequest,
+			Op:      "read attempt ID",
+			Message: "an attempt ID is an operation ID, a dot and a number from 1",
+		}
+	}
+	return id, nil
+}
+
+// ParseTenant checks the name of a tenant: 1 to [TenantBytesMax] ASCII letters,
+// digits and any of ". _ : @ -", the first a letter or digit. Case matters.
+// Anything else is an [Error] with CodeInvalidRequest.
+func ParseTenant(s string) (Tenant, error) {
+	ok := s != "" && len(s) <= TenantBytesMax && asciiAlphanumeric(s[0])
+	for i := 0; ok && i < len(s); i++ {
+		ok = asciiAlphanumeric(s[i]) || strings.IndexByte("._:@-", s[i]) >= 0
+	}
+	if !ok {
+		return "", &Error{
+			Code:    CodeInvalidRequest,
+			Op:      "read tenant name",
+			Message: "a tenant name is 1 to 128 letters, digits and . _ : @ -, the first a letter or digit",
+		}
+	}
+	return Tenant(s), nil
+}
+
+// ParseToolName checks the name of a tool: at most [ToolNameBytesMax] characters
+// of words joined by dots; a word is lower-case letters, digits, "_" and "-",
+// and the first word starts with a letter. Anything else is an [Error] with
+// CodeInvalidRequest.
+func ParseToolName(s string) (ToolName, error) {
+	ok := s != "" && len(s) <= ToolNameBytesMax && s[0] >= 'a' && s[0] <= 'z'
+	for word := range strings.SplitSeq(s, ".") {
+		ok = ok && word != ""
+		for i := 0; ok && i < len(word); i++ {
+			c := word[i]
+			ok = c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '_' || c == '-'
+		}
+	}
+	if !ok {
+		return "", &Error{
+			Code:    CodeInvalidRequest,
+			Op:      "read tool name",
+			Message: "a tool name is at most 128 lower-case letters, digits, _ and - in words joined by dots, the first a letter",
+		}
+	}
+	return ToolName(s), nil
+}
+
+func asciiAlphanumeric(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
 }
