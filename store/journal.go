@@ -24,18 +24,28 @@ func entryOf(c *onceward.Change) Entry {
 	return e
 }
 
-// EncodeJournal encodes the entries of one commit.
+// EncodeJournal encodes the entries of one commit. It is JournalHead followed
+// by what AppendEntry makes of each, so that a store that learns only inside
+// its statement which changes were applied can put the row together there.
 func EncodeJournal(entries []Entry) []byte {
-	e := encoder{buf: make([]byte, 0, 4+len(entries)*20)}
-	e.byte(journalFormat)
-	e.uint(uint64(len(entries)))
+	b := append(make([]byte, 0, 1+len(entries)*20), JournalHead...)
 	for i := range entries {
-		e.raw(entries[i].ID[:])
-		e.uint(uint64(entries[i].Version))
-		e.byte(byte(entries[i].From))
-		e.byte(byte(entries[i].To))
-		e.string(entries[i].Event)
+		b = AppendEntry(b, &entries[i])
 	}
+	return b
+}
+
+// JournalHead is how every row of the journal begins.
+const JournalHead = string(rune(journalFormat))
+
+// AppendEntry appends one entry as it stands in a row of the journal.
+func AppendEntry(dst []byte, entry *Entry) []byte {
+	e := encoder{buf: dst}
+	e.raw(entry.ID[:])
+	e.uint(uint64(entry.Version))
+	e.byte(byte(entry.From))
+	e.byte(byte(entry.To))
+	e.string(entry.Event)
 	return e.buf
 }
 
@@ -46,14 +56,16 @@ func DecodeJournal(b []byte) ([]Entry, error) {
 	if d.byte() != journalFormat {
 		return nil, corruptJournal()
 	}
-	entries := make([]Entry, d.count())
-	for i := range entries {
-		d.fill(entries[i].ID[:])
-		entries[i].Version = int64(d.uint())
-		entries[i].From, entries[i].To = onceward.State(d.byte()), onceward.State(d.byte())
-		entries[i].Event = d.string()
+	var entries []Entry
+	for d.more() {
+		var e Entry
+		d.fill(e.ID[:])
+		e.Version = int64(d.uint())
+		e.From, e.To = onceward.State(d.byte()), onceward.State(d.byte())
+		e.Event = d.string()
+		entries = append(entries, e)
 	}
-	if !d.done() {
+	if d.bad {
 		return nil, corruptJournal()
 	}
 	return entries, nil
