@@ -15,9 +15,9 @@ type books struct {
 	lookup  map[lookupKey][]string                // → object IDs, oldest first
 	numbers map[string]int                        // ID prefix → last number given
 	rows    map[rowKey]*Row
-	order   []*Row             // rows as they first appeared
-	named   map[string][]*Row  // any name of a row → rows
-	reads   map[[2]string]int  // {system, name} → lookups that arrived
+	order   []*Row            // rows as they first appeared
+	named   map[string][]*Row // any name of a row → rows
+	reads   map[[2]string]int // {system, name} → lookups that arrived
 }
 
 type lookupKey struct{ system, value string }
@@ -82,7 +82,11 @@ func (b *books) row(sub subject) *Row {
 	return row
 }
 
-func (b *books) name(row *Row, name string) { b.named[name] = append(b.named[name], row) }
+func (b *books) name(row *Row, name string) {
+	if !slices.Contains(b.named[name], row) {
+		b.named[name] = append(b.named[name], row)
+	}
+}
 
 // nextID gives the ID that the next object with this prefix will have. It
 // changes nothing: the number is taken when the effect is applied.
@@ -114,6 +118,7 @@ func (b *books) apply(rec record) {
 	if rec.EffectID != "" {
 		row.Count++
 		row.EffectIDs = append(row.EffectIDs, rec.EffectID)
+		b.name(row, rec.EffectID)
 		if row.FirstAt.IsZero() {
 			row.FirstAt = rec.At
 		}

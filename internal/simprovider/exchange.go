@@ -69,10 +69,10 @@ func (s *Server) system(understand understand) http.HandlerFunc {
 		s.mu.Unlock()
 		d := &delivery{s: s, w: w, r: r, req: req, fault: fault, hold: held}
 		defer func() {
-			d.end()
+			d.release() // a key that is still held had no effect
 			s.log.line(s.clock.Now(), r, req, fault, d.said)
 		}()
-		behaviourOf(fault.Name).run(d)
+		deliver(d)
 	}
 }
 

@@ -167,19 +167,19 @@ func (s *Server) wait(d time.Duration) bool {
 func (s *Server) routes() *http.ServeMux {
 	mux := http.NewServeMux()
 	for pattern, understand := range map[string]understand{
-		"POST /tickets":                                s.createTicket,
-		"POST /tickets/{id}/close":                     s.closeTicket,
-		"GET /tickets":                                 s.findTickets,
-		"GET /tickets/{id}":                            s.getTicket,
-		"POST /payments":                               s.createPayment,
-		"POST /payments/{id}/refund":                   s.refundPayment,
-		"GET /payments":                                s.findPayments,
-		"GET /payments/{id}":                           s.getPayment,
-		"POST /mail":                                   s.sendMail,
-		"GET /mail":                                    s.findMail,
+		"POST /tickets":              s.createTicket,
+		"POST /tickets/{id}/close":   s.closeTicket,
+		"GET /tickets":               s.findTickets,
+		"GET /tickets/{id}":          s.getTicket,
+		"POST /payments":             s.createPayment,
+		"POST /payments/{id}/refund": s.refundPayment,
+		"GET /payments":              s.findPayments,
+		"GET /payments/{id}":         s.getPayment,
+		"POST /mail":                 s.sendMail,
+		"GET /mail":                  s.findMail,
 		"PUT /contacts/by-external-id/{external_id}": s.upsertContact,
 		"GET /contacts/by-external-id/{external_id}": s.getContact,
-		"POST /fax":                                    s.sendFax,
+		"POST /fax": s.sendFax,
 	} {
 		mux.HandleFunc(pattern, s.system(understand))
 	}
