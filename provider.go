@@ -26,6 +26,7 @@ type SendOptions struct {
 	OnReach      func(Reach)   // called in order while the request travels; may be nil; must not block
 	BeforeWrite  func() error  // last check, called on the connection directly before the first byte; an error stops the write
 	RedactHeader []string      // answer headers that are dropped besides the built-in ones
+	SecretHeader []string      // request headers whose values must not come back in evidence, besides those that carry credentials by name
 }
 
 // Limits of an answer.

@@ -1,0 +1,9 @@
+//go:build !linux
+
+package httpcall
+
+import "time"
+
+func setUserTimeout(uintptr, time.Duration) error { return nil }
+
+func userTimeoutWorks() bool { return false }
