@@ -8,13 +8,13 @@ type AttemptStatus uint8
 // The statuses of an attempt. An attempt is open while it was sent or possibly
 // sent and nothing has settled it.
 const (
-	AttemptRunning AttemptStatus = iota + 1 // holds the lease
-	AttemptOpen                             // ended without a verdict: may have had its effect
-	AttemptDone                             // proven to have had its effect
-	AttemptNotDone                          // proven to have had none
+	StatusRunning AttemptStatus = iota + 1 // holds the lease
+	StatusOpen                             // ended without a verdict: may have had its effect
+	StatusDone                             // proven to have had its effect
+	StatusNotDone                          // proven to have had none
 )
 
-var attemptStatusNames = [...]string{AttemptRunning: "running", AttemptOpen: "open", AttemptDone: "done", AttemptNotDone: "not_done"}
+var attemptStatusNames = [...]string{StatusRunning: "running", StatusOpen: "open", StatusDone: "done", StatusNotDone: "not_done"}
 
 // String returns the name used in APIs.
 func (s AttemptStatus) String() string {

@@ -21,11 +21,25 @@ var byteOrderMark = []byte("\xef\xbb\xbf")
 // parse reads src, which must not change while the document is in use.
 func (d *document) parse(src []byte) error {
 	d.src = src
+	d.reserve(src)
 	p := parser{doc: d, src: src}
 	if !p.text() {
 		return jsonError(src, &p.fault)
 	}
 	return nil
+}
+
+// reserve makes room for the values of src at once. A value follows a comma, an
+// opening bracket or nothing, so their number is an upper bound.
+func (d *document) reserve(src []byte) {
+	values := 1 + bytes.Count(src, []byte{','}) + bytes.Count(src, []byte{'{'}) + bytes.Count(src, []byte{'['})
+	if values = min(values, JSONValuesMax); values > cap(d.nodes) {
+		d.nodes = make([]Node, 0, values)
+		d.order = make([]int32, 0, values)
+	}
+	if d.stack == nil {
+		d.stack = make([]int32, 0, min(values, 64))
+	}
 }
 
 // text reads the whole text: one value with white space around it.

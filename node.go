@@ -1,7 +1,6 @@
 package onceward
 
 import (
-	"bytes"
 	"iter"
 	"slices"
 )
@@ -60,8 +59,7 @@ type span struct{ from, to uint32 }
 // ParseJSON reads one JSON text under the rules and limits of [Canonicalize],
 // with the same errors. The tree shares no memory with raw.
 func ParseJSON(raw []byte) (*Node, error) {
-	sizeHint := min(1+bytes.Count(raw, []byte{','})+bytes.Count(raw, []byte{'{'}), pooledValuesMax)
-	d := &document{nodes: make([]Node, 0, sizeHint), order: make([]int32, 0, sizeHint)}
+	d := new(document)
 	if err := d.parse(slices.Clone(raw)); err != nil {
 		return nil, err
 	}

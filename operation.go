@@ -60,10 +60,14 @@ type Operation struct {
 	Granted         int       // attempts beyond the budget: bought by replay, resolve or request
 	RefPending      bool      // done, but the reference could not be read
 	Broken          bool      // a second effect was proven: the invariant does not hold
-	SupersededBy    Digest    // digest that an approver's edit replaced; zero: none
+	Supersedes      Digest    // digest that an approver's edit replaced; zero: none
+	ApprovalNeeded  bool      // a person must say yes before the first attempt
 	ApprovedUntil   time.Time // end of a granted approval that no attempt has spent yet
+	ApprovalSpent   bool      // the first attempt spent it; it covers every later one under this digest
+	ResendConfirmed bool      // a person accepted an open attempt for the next start
+	IntentAt        time.Time // when somebody last wanted it: creation, replay or resolve; NotAfter counts from it
 	Retired         bool      // slimmed to a tombstone
-	ReviewReason    string    // why a person is asked
+	ReviewReason    string    // why a person is asked; empty outside of needs_review
 
 	Input   []byte   // canonical input, as accepted first; nil once slimmed
 	Request *Request // what is put on the wire, equal on every attempt; nil for remote executors and once terminal
@@ -98,7 +102,7 @@ func (o *Operation) Attempt() int {
 func (o *Operation) OpenAttempts() int {
 	n := 0
 	for i := range o.Attempts {
-		if o.Attempts[i].Status == AttemptOpen {
+		if o.Attempts[i].Status == StatusOpen {
 			n++
 		}
 	}
@@ -107,7 +111,7 @@ func (o *Operation) OpenAttempts() int {
 
 // Running returns the attempt that holds the lease, or nil.
 func (o *Operation) Running() *Attempt {
-	if n := len(o.Attempts); n > 0 && o.Attempts[n-1].Status == AttemptRunning {
+	if n := len(o.Attempts); n > 0 && o.Attempts[n-1].Status == StatusRunning {
 		return &o.Attempts[n-1]
 	}
 	return nil
@@ -134,7 +138,7 @@ func (o *Operation) firstPossibleSend() time.Time {
 	var first time.Time
 	for i := range o.Attempts {
 		a := &o.Attempts[i]
-		if a.Status == AttemptNotDone && a.LastByteAt.IsZero() {
+		if a.Status == StatusNotDone && a.LastByteAt.IsZero() {
 			continue // surely nothing was sent
 		}
 		if first.IsZero() || a.StartedAt.Before(first) {
@@ -150,7 +154,7 @@ func (o *Operation) provableAt() time.Time {
 	var last time.Time
 	for i := range o.Attempts {
 		a := &o.Attempts[i]
-		if a.Status == AttemptOpen && a.LastByteAt.After(last) {
+		if a.Status == StatusOpen && a.LastByteAt.After(last) {
 			last = a.LastByteAt
 		}
 	}

@@ -10,6 +10,7 @@ type Policy struct {
 	HasProbe       bool
 	RemoteExecutor bool          // the caller performs the write
 	Deadline       time.Duration // of one attempt
+	ProbeDeadline  time.Duration // of one look-up
 	Lease          time.Duration // longer than Deadline
 	ByteTail       time.Duration // how long bytes may outlive the lease in the kernel (TCP_USER_TIMEOUT; 15 min where the OS lacks it)
 	Settle         time.Duration // after the last possible byte, the latest time for the effect to appear
@@ -22,6 +23,8 @@ type Policy struct {
 	NotAfter       time.Duration // an intent older than this is not started any more; 0: no limit
 	ApprovalExpiry time.Duration // 0: approvals are not asked for
 	KeyReusable    bool          // a retired key may be used anew
+	KeepInput      Keep          // how much of the input stays once nothing can be sent any more
+	Rate           Rate          // how often attempts may start, per process
 }
 
 // KeyWindowForever says that the provider knows the key as long as the object lives.

@@ -22,8 +22,9 @@ type Change struct {
 // Committed is what became of one change.
 type Committed struct {
 	Applied bool
-	Stored  *Operation // the row as it is stored now, when not applied; never nil then, except ErrGone
+	Stored  *Operation // the row as it is stored now, when not applied and Err is nil; nil if it does not exist
 	Err     error      // this change alone was refused: CodeKeyCollision, CodeTooLarge, CodeLedgerCorrupt
+	Now     time.Time  // the database's clock inside the transaction; set by the Writer
 }
 
 // DueKind says what a due row waits for.
@@ -141,6 +142,10 @@ type Store interface {
 	// and moves their time to now+hold in the same statement, so that replicas
 	// do not take the same ones. The second value is the database's now.
 	TakeDue(ctx context.Context, limit int, hold time.Duration) ([]Due, time.Time, error)
+
+	// Reschedule sets the time of a due row that still stands in the same state;
+	// it creates none.
+	Reschedule(ctx context.Context, d Due) error
 
 	// NextDue returns when the earliest due row comes up, zero if there is none,
 	// and the database's now.

@@ -9,11 +9,13 @@ type Intent struct {
 	Tool          ToolName
 	Input         []byte // JSON as received; not retained by reference
 	CallerKey     Key    // validated; empty: none
+	ForkKey       Key    // the whole key of a fork (see ForkKey); overrides the contract's rule; empty: no fork
 	Run           string
 	CorrelationID string
 	TraceParent   string
 	Wait          time.Duration // how long to wait for a final state; negative: DefaultWait
 	OnDuplicate   OnDuplicate
+	Reason        string // why, where one was asked for (a fork); kept in the timeline
 }
 
 // OnDuplicate says what a second request with the same key wants.
@@ -70,11 +72,9 @@ type ToolInfo struct {
 	Hosts          []string
 	InputSchema    []byte // JSON Schema as shown to callers
 	Source         []byte // the YAML document, kept so that live operations keep their contract
-	KeepInput      Keep
 	KeepResult     Keep
-	KeepBytes      int64 // of an answer; 0: DefaultKeepBytes
-	JudgeBytes     int64 // of an answer; 0: DefaultJudgeBytes
-	Rate           Rate
+	KeepBytes      int64         // of an answer; 0: DefaultKeepBytes
+	JudgeBytes     int64         // of an answer; 0: DefaultJudgeBytes
 	BlindSpots     string        // what the probe cannot see, in words, for the person who reviews
 	KeyFromCaller  bool          // no key rule of its own: the caller must give a key
 	Horizon        time.Duration // longest time in which a duplicate can still arrive

@@ -1,0 +1,167 @@
+package onceward
+
+import (
+	"context"
+	"time"
+)
+
+// Advance does what a due operation needs now: start, probe, re-send, expire,
+// escalate or cancel. It is safe to call at any time, from several processes.
+func (l *Ledger) Advance(ctx context.Context, id OperationID) error {
+	op, err := l.writer.Read(ctx, id)
+	if err != nil || op == nil {
+		return err
+	}
+	t, err := l.hydrate(ctx, op)
+	if err != nil {
+		return err
+	}
+	at := l.clock.now()
+	switch op.NextStep(at) {
+	case StepNone:
+		return l.reschedule(ctx, op)
+	case StepStart, StepResend:
+		return l.startAgain(ctx, op, t)
+	case StepExpire:
+		return l.expire(ctx, op)
+	case StepProbe:
+		_, _, err := l.probe(ctx, op, t, l.opts.Owner)
+		return err
+	case StepLapse:
+		_, err := l.tell(ctx, op, StepLapse, ResendLapsed{})
+		return err
+	case StepEscalate:
+		_, err := l.tell(ctx, op, StepEscalate, SettleOverdue{})
+		return err
+	case StepCancel:
+		_, err := l.tell(ctx, op, StepCancel, NotAfterPassed{})
+		return err
+	case StepExpireApproval:
+		_, err := l.tell(ctx, op, StepExpireApproval, ApprovalExpired{})
+		return err
+	}
+	return nil
+}
+
+// tell applies one event if the step is still what the newest row needs.
+func (l *Ledger) tell(ctx context.Context, op *Operation, s Step, ev Event) (*Operation, error) {
+	return l.change(ctx, op, func(now *Operation, at time.Time) ([]fact, error) {
+		if now.NextStep(at) != s {
+			return nil, nil
+		}
+		return facts(l.opts.Owner, ev), nil
+	})
+}
+
+// reschedule gives a due row that came up early its right time back: taking it
+// moved its time. A row that waits for nothing is left alone.
+func (l *Ledger) reschedule(ctx context.Context, op *Operation) error {
+	d := DueFor(op)
+	if d == nil || d.At.IsZero() {
+		return nil
+	}
+	return l.store.Reschedule(ctx, *d)
+}
+
+// startAgain starts an attempt of a stored operation and works on it.
+func (l *Ledger) startAgain(ctx context.Context, op *Operation, t Tool) error {
+	started := false
+	stored, err := l.change(ctx, op, func(now *Operation, at time.Time) ([]fact, error) {
+		started = false
+		var fs []fact
+		switch now.NextStep(at) {
+		case StepResend:
+			if now.Policy.RemoteExecutor {
+				return facts(l.opts.Owner, ResendDue{}), nil // its caller claims it again
+			}
+			if fs = l.startFacts(now, at, starter{}); isPark(fs) {
+				return unlessParked(now, fs), nil
+			}
+			started = true
+			return append(facts(l.opts.Owner, ResendDue{}), fs...), nil
+		case StepStart:
+			fs = l.startFacts(now, at, starter{})
+		case StepNone, StepExpire, StepProbe, StepLapse, StepEscalate, StepCancel, StepExpireApproval:
+			return nil, nil
+		}
+		if isPark(fs) {
+			return unlessParked(now, fs), nil
+		}
+		started = true
+		return fs, nil
+	})
+	if err == nil && !started {
+		return l.reschedule(ctx, stored)
+	}
+	if err != nil || !started || stored.State != StateEffectPending || stored.Running() == nil || stored.Running().Owner != l.opts.Owner {
+		return err
+	}
+	l.dispatch(stored, t)
+	return nil
+}
+
+func isPark(fs []fact) bool {
+	_, parked := fs[0].event.(StartParked)
+	return parked
+}
+
+// unlessParked drops a parking that stands already.
+func unlessParked(op *Operation, fs []fact) []fact {
+	if e := fs[0].event.(StartParked); e.Why == op.Parked && e.Until.IsZero() {
+		return nil
+	}
+	return fs
+}
+
+// expire opens an attempt whose holder was silent past its lease. It is refused
+// while the database's clock is not trusted, and for an attempt of our own that
+// is being worked on.
+func (l *Ledger) expire(ctx context.Context, op *Operation) error {
+	if l.live.has(op.ID) || !l.clock.trusted() {
+		return nil
+	}
+	stored, err := l.change(ctx, op, func(now *Operation, at time.Time) ([]fact, error) {
+		a := now.Running()
+		if a == nil || at.Before(a.LeaseUntil) {
+			return nil, nil
+		}
+		return facts(l.opts.Owner, LeaseExpired{Attempt: a.Number}), nil
+	})
+	if err == nil && stored.State == StateOutcomeUnknown {
+		l.Wake()
+	}
+	return err
+}
+
+// ExpireStranded settles first attempts that a dead or stuck process left
+// behind: those of the replica created in [from, to] whose lease is over. It
+// returns how many it found; call it until it returns fewer than limit.
+func (l *Ledger) ExpireStranded(ctx context.Context, replica string, from, to time.Time, limit int) (int, error) {
+	if !l.clock.trusted() {
+		return 0, nil
+	}
+	ops, err := l.store.Stranded(ctx, replica, from, to, limit)
+	if err != nil {
+		return 0, err
+	}
+	for _, op := range ops {
+		if _, err := l.hydrate(ctx, op); err != nil {
+			return 0, err
+		}
+		if err := l.expire(ctx, op); err != nil {
+			return 0, err
+		}
+	}
+	return len(ops), nil
+}
+
+// Beat tells the other replicas that this one lives and how far back its work
+// reaches, and returns all replicas.
+func (l *Ledger) Beat(ctx context.Context) ([]Replica, time.Time, error) {
+	began := l.opts.Clock.Now()
+	all, now, err := l.store.Beat(ctx, Replica{ID: l.opts.Owner, LowWater: l.live.lowWater(l.clock.now())})
+	if err == nil {
+		l.clock.observe(now, began, l.opts.Clock.Now())
+	}
+	return all, now, err
+}

@@ -1,0 +1,194 @@
+package onceward
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// fact is an event with what its record keeps besides.
+type fact struct {
+	event    Event
+	actor    string
+	evidence *Evidence
+}
+
+// facts wraps events that have no evidence of their own.
+func facts(actor string, evs ...Event) []fact {
+	out := make([]fact, len(evs))
+	for i, ev := range evs {
+		out[i] = fact{event: ev, actor: actor}
+	}
+	return out
+}
+
+// decide looks at an operation and says what to tell the machine; nothing to
+// say means leave it.
+type decide func(op *Operation, at time.Time) ([]fact, error)
+
+// change tells the machine facts about a stored operation and commits, again on
+// a newer row whenever compare-and-set lost. It returns the operation as stored.
+func (l *Ledger) change(ctx context.Context, op *Operation, d decide) (*Operation, error) {
+	for range maxConflicts {
+		at := l.clock.now()
+		fs, err := d(op, at)
+		if err != nil || len(fs) == 0 {
+			return op, err
+		}
+		c, out, err := l.build(op, fs, at)
+		if err != nil {
+			return op, err
+		}
+		stored, applied, err := l.write(ctx, c)
+		if err != nil {
+			return op, fmt.Errorf("record operation %s: %w", op.ID, err)
+		}
+		if applied {
+			l.carryOut(stored, out)
+			return stored, nil
+		}
+		if stored == nil {
+			return op, &Error{Code: CodeLedgerCorrupt, Op: "record operation", OperationID: op.ID, Message: "the row is gone"}
+		}
+		if _, err := l.hydrate(ctx, stored); err != nil {
+			return op, err
+		}
+		op = stored
+	}
+	return op, &Error{Code: CodeWriteConflict, Op: "record operation", OperationID: op.ID, Message: "the row kept changing"}
+}
+
+// maxConflicts bounds how often one change is tried on ever newer rows.
+const maxConflicts = 50
+
+// build applies the facts and makes the change that stores the result.
+func (l *Ledger) build(op *Operation, fs []fact, at time.Time) (Change, []Consequence, error) {
+	next, out := op.Clone(), []Consequence(nil)
+	var records []Record
+	for _, f := range fs {
+		after, more, err := Apply(next, f.event, at)
+		if err != nil {
+			return Change{}, nil, err
+		}
+		if !quiet(&next, f.event) {
+			records = append(records, record(&next, &after, f, op.Version+1, at))
+		}
+		next, out = after, append(out, more...)
+	}
+	c := Change{Before: op.Version, After: next, Records: records, Slim: next.Retired && !op.Retired}
+	c.After.Version, c.After.Token = op.Version+1, newToken()
+	if c.Due = DueFor(&c.After); c.Due == nil {
+		c.DueGone = op.Version > 0 && DueFor(op) != nil
+	}
+	for _, o := range out {
+		if o.Kind == PauseTool {
+			if _, already := l.switches.find(op.Tenant, op.Tool); !already {
+				c.Tool = &ToolSwitch{Tenant: op.Tenant, Tool: op.Tool, Paused: true, Reason: o.Reason, By: l.opts.Owner, At: at}
+			}
+		}
+	}
+	return c, out, nil
+}
+
+// quiet reports whether an event is the happy path, which the row itself tells:
+// the first attempt of a fresh operation started, and it was done.
+func quiet(op *Operation, ev Event) bool {
+	switch e := ev.(type) {
+	case AttemptStarted:
+		return op.Version == 0
+	case LeaseProlonged:
+		return true
+	case StartParked:
+		return e.Why == ParkRate
+	case AttemptDone:
+		return op.State == StateEffectPending && e.Attempt == 1 && len(op.Attempts) == 1 && !op.CancelRequested
+	}
+	return false
+}
+
+func record(before, after *Operation, f fact, version int64, at time.Time) Record {
+	r := Record{Version: version, At: at, Event: f.event.Kind().String(), From: before.State, To: after.State, Actor: f.actor}
+	if f.evidence != nil {
+		ev := *f.evidence
+		ev.Body = ev.Body[:min(len(ev.Body), RecordBodyBytes)]
+		ev.Header = ReplayableHeader(ev.Header)
+		r.Evidence = &ev
+	}
+	switch e := f.event.(type) {
+	case AttemptStarted:
+		r.Attempt = after.Attempt()
+	case AttemptDone:
+		r.Attempt, r.Reference = e.Attempt, e.Reference
+	case AttemptNotDone:
+		r.Attempt, r.Reason = e.Attempt, e.Failure.Message
+	case AttemptUnknown:
+		r.Attempt, r.Reason = e.Attempt, e.Failure.Message
+	case LeaseExpired:
+		r.Attempt = e.Attempt
+	case ProbeFound:
+		r.Reference = e.References[0]
+		if len(e.References) > 1 {
+			r.Reason = fmt.Sprintf("%d effects found: %q", len(e.References), e.References)
+		}
+	case ProbeInconclusive:
+		r.Reason = e.Failure.Message
+	case EffectProven:
+		r.Reference, r.Reason = e.Reference, e.Source
+	case StartParked:
+		r.Reason = string(e.Why)
+	case SettleOverdue:
+		r.Reason = after.ReviewReason
+	case ApprovalRejected:
+		r.Reason = e.Reason
+	case ApprovalVoided:
+		r.Reason = e.Reason
+	case CancelRequested:
+		r.Reason = e.Reason
+	case Resolved:
+		r.Reference, r.Reason = e.Reference, e.Reason
+	case ReplayRequested:
+		r.Reason = e.Reason
+	case Compensated:
+		r.Reference, r.Reason = e.By.String(), e.Reason
+	}
+	return r
+}
+
+// write commits a change, learns the database's clock, and wakes who waits.
+func (l *Ledger) write(ctx context.Context, c Change) (stored *Operation, applied bool, err error) {
+	began := l.opts.Clock.Now()
+	r, err := l.writer.Write(ctx, c)
+	if err != nil {
+		return nil, false, err
+	}
+	if !r.Now.IsZero() {
+		l.clock.observe(r.Now, began, l.opts.Clock.Now())
+	}
+	if !r.Applied {
+		return r.Stored, false, nil
+	}
+	if c.Tool != nil {
+		l.switches.set(*c.Tool)
+	}
+	after := c.After
+	l.waiters.notify(after.ID)
+	if c.Due != nil && !c.Due.At.IsZero() {
+		l.Wake()
+	}
+	return &after, true, nil
+}
+
+// carryOut does what a committed transition asks for beyond the row.
+func (l *Ledger) carryOut(op *Operation, out []Consequence) {
+	for _, o := range out {
+		switch o.Kind {
+		case PauseTool:
+			l.log.Warn("tool paused", "tool", op.Tool, "tenant", op.Tenant, "operation", op.ID.String(), "reason", o.Reason)
+		case RaiseAlarm:
+			l.log.Error("invariant alarm", "tool", op.Tool, "tenant", op.Tenant, "operation", op.ID.String(), "reason", o.Reason)
+			if l.opts.Alarm != nil {
+				l.opts.Alarm(op, o.Reason)
+			}
+		}
+	}
+}

@@ -1,0 +1,206 @@
+package onceward
+
+import (
+	"context"
+	"time"
+)
+
+// dispatch works on a committed attempt of this process, detached from any
+// caller: a caller that hangs up neither cancels the write nor loses the record.
+func (l *Ledger) dispatch(op *Operation, t Tool) {
+	l.live.add(op)
+	l.running.Add(1)
+	go func() {
+		defer l.running.Done()
+		defer l.live.remove(op.ID)
+		l.attempt(op, t)
+	}()
+}
+
+// attempt sends one write and records what is known of it.
+//
+// Crash point: dispatch.before_send, dispatch.after_send, dispatch.after_response.
+func (l *Ledger) attempt(op *Operation, t Tool) {
+	number := op.Attempt()
+	lease := l.clock.localAt(op.Running().LeaseUntil)
+	ev, stopped := l.send(op, t, lease)
+	l.crash("dispatch.after_response")
+	if stopped != nil && ev.Reach.NothingSent() {
+		l.recordOutcome(op, fact{evidence: &ev, event: AttemptNotDone{Attempt: number, Sent: Sent{Reach: ev.Reach}, Free: true,
+			Failure: Failure{Class: ClassUnavailable, Code: "stopped", Message: stopped.Error(), Retryable: true}}})
+		return
+	}
+	j := t.Judge(op, &ev)
+	l.recordOutcome(op, l.settleByLook(op, t, &ev, j, number))
+}
+
+// send puts the one write of an attempt on the wire. The error says why the
+// fence stopped it before its first byte, if it did.
+func (l *Ledger) send(op *Operation, t Tool, lease time.Time) (_ Evidence, stopped error) {
+	started := l.clock.now()
+	notSent := func(code, text string) Evidence {
+		return Evidence{Reach: ReachNotDialled, StartedAt: started, EndedAt: l.clock.now(), ErrorClass: ClassConnection, ErrorCode: code, ErrorText: text}
+	}
+	secrets, err := t.Secrets(op)
+	if err != nil {
+		return notSent("secret_missing", "a secret of the contract cannot be read"), nil
+	}
+	info := t.Info()
+	req := *op.Request
+	req.Header = append(append([]HeaderField(nil), req.Header...), secrets...)
+	l.crash("dispatch.before_send")
+	ev := l.provider.Send(l.detached, &req, SendOptions{
+		Write: info.Policy.Effect.Writes(), Deadline: info.Policy.Deadline, NotAfter: lease, Hosts: info.Hosts, JudgeBytes: info.JudgeBytes,
+		BeforeWrite: func() error {
+			stopped = l.fence(op, lease)
+			return stopped
+		},
+		OnReach: func(r Reach) {
+			if r == ReachBodyWritten {
+				l.crash("dispatch.after_send")
+			}
+		},
+	})
+	l.toLedgerTime(&ev, started)
+	return ev, stopped
+}
+
+// fence is the last check before the first byte: rule 6 is checked again at the
+// moment of writing.
+func (l *Ledger) fence(op *Operation, lease time.Time) error {
+	if !l.opts.Clock.Now().Before(lease) {
+		return &Error{Code: CodeFenceLost, Op: "send attempt", OperationID: op.ID, Message: "the lease has passed"}
+	}
+	if sw, paused := l.switches.find(op.Tenant, op.Tool); paused {
+		return &Error{Code: CodeStateForbids, Op: "send attempt", OperationID: op.ID, Message: "the tool is paused: " + sw.Reason}
+	}
+	if op.pastNotAfter(l.clock.now()) && op.OpenAttempts() == 0 {
+		return &Error{Code: CodeStateForbids, Op: "send attempt", OperationID: op.ID, Message: "the intent is older than not_after"}
+	}
+	return nil
+}
+
+// toLedgerTime converts the evidence's instants, which are local, to ledger time.
+func (l *Ledger) toLedgerTime(ev *Evidence, started time.Time) {
+	local, ledger := l.opts.Clock.Now(), l.clock.now()
+	if !ev.LastByteAt.IsZero() {
+		ev.LastByteAt = ledger.Add(ev.LastByteAt.Sub(local)).Truncate(time.Microsecond)
+	}
+	ev.StartedAt, ev.EndedAt = started, ledger
+}
+
+// settleByLook turns a judgement into a fact. Where the answer alone does not
+// say which effect it was (a cut answer, an object that exists already), the
+// effect is looked up before anything is recorded.
+func (l *Ledger) settleByLook(op *Operation, t Tool, ev *Evidence, j Judgement, number int) fact {
+	sent := Sent{Reach: ev.Reach, LastByteAt: ev.LastByteAt}
+	look := j.Exists || j.Verdict == VerdictDone && j.Reference == "" && ev.BodyCut
+	if look && op.Policy.HasProbe {
+		pj, _, _ := l.look(op, t)
+		switch ours := oursOf(pj.Found); {
+		case pj.Conclusive && len(ours) == 1:
+			j = Judgement{Verdict: VerdictDone, Reference: ours[0]}
+		case j.Exists && pj.Conclusive && len(pj.Found) > 0 && len(ours) == 0:
+			j = Judgement{Verdict: VerdictNotDone, Failure: Failure{Class: ClassConflict, Code: "exists_not_ours", Message: "an object stands under the chosen ID, and it is not this operation's"}}
+		case j.Exists:
+			j = Judgement{Verdict: VerdictUnknown, Failure: Failure{Class: ClassConflict, Code: "exists", Message: "an object exists already and could not be compared", Retryable: true}}
+		}
+	} else if j.Exists {
+		j.Verdict = VerdictDone // under an ID of our own choice, "already exists" is proof
+	}
+	switch j.Verdict {
+	case VerdictDone:
+		return fact{event: AttemptDone{Attempt: number, Sent: sent, Reference: j.Reference, Result: l.result(t.Info(), ev), Settler: SettledByAnswer}, evidence: ev}
+	case VerdictNotDone:
+		return fact{event: AttemptNotDone{Attempt: number, Sent: sent, Failure: j.Failure, RetryAfter: j.RetryAfter}, evidence: ev}
+	case VerdictUnknown, VerdictInProgress:
+	}
+	return fact{event: AttemptUnknown{Attempt: number, Sent: sent, Failure: j.Failure, RetryAfter: j.RetryAfter}, evidence: ev}
+}
+
+// result is what later requests get replayed. A body that is not whole is not
+// kept: a cut body must never be shown as a whole one.
+func (l *Ledger) result(info *ToolInfo, ev *Evidence) *Result {
+	keep := info.KeepBytes
+	if keep == 0 {
+		keep = DefaultKeepBytes
+	}
+	r := &Result{Status: ev.Status, Header: ReplayableHeader(ev.Header)}
+	if !ev.BodyCut && !ev.BodyTooBig && int64(len(ev.Body)) <= keep && info.KeepResult == KeepFull {
+		r.Body, r.BodyKept = ev.Body, true
+		if r.Body == nil {
+			r.Body = []byte{}
+		}
+	}
+	return r
+}
+
+// Waits between tries to record an outcome while the ledger cannot be reached.
+const (
+	recordRetryFirst = 50 * time.Millisecond
+	recordRetryMax   = 5 * time.Second
+	recordGiveUp     = 15 * time.Minute
+)
+
+// recordOutcome commits what is known of an attempt. It does not give up while
+// the ledger is away: evidence is never thrown away, and an operation whose
+// record cannot be written is unknown, never released.
+//
+// Crash point: record.before_commit, record.after_commit.
+func (l *Ledger) recordOutcome(op *Operation, f fact) {
+	ctx := context.WithoutCancel(l.detached)
+	f.actor = l.opts.Owner
+	pause := recordRetryFirst
+	until := l.opts.Clock.Now().Add(recordGiveUp)
+	l.crash("record.before_commit")
+	for {
+		_, err := l.change(ctx, op, func(*Operation, time.Time) ([]fact, error) { return []fact{f}, nil })
+		if err == nil {
+			l.crash("record.after_commit")
+			return
+		}
+		l.log.Warn("outcome not recorded yet", "operation", op.ID.String(), "error", err)
+		if !retryableRecord(err) || l.opts.Clock.Now().After(until) {
+			l.log.Error("outcome lost: the operation will be settled as unknown", "operation", op.ID.String(), "error", err)
+			return
+		}
+		if Is(err, CodeTooLarge) {
+			f = withoutBody(f) // a poisoned outcome is recorded lean, never dropped
+			continue
+		}
+		select {
+		case <-l.opts.Clock.After(pause):
+			pause = min(2*pause, recordRetryMax)
+		case <-l.detached.Done():
+			return
+		}
+	}
+}
+
+// suited makes the fact fit the clock: an absence proof is not believed after a clock jump.
+func (l *Ledger) suited(f fact) fact {
+	if _, absent := f.event.(ProbeAbsent); absent && !l.clock.trusted() {
+		f.event = ProbeInconclusive{Failure: Failure{Class: ClassUnavailable, Code: "clock_jump", Message: "the database's clock jumped: absence is not believed yet", Retryable: true}}
+	}
+	return f
+}
+
+func withoutBody(f fact) fact {
+	if e, ok := f.event.(AttemptDone); ok && e.Result != nil {
+		r := *e.Result
+		r.Body, r.BodyKept = nil, false
+		e.Result = &r
+		f.event = e
+	}
+	f.evidence = nil
+	return f
+}
+
+// retryableRecord reports whether a failed record may succeed later.
+func retryableRecord(err error) bool {
+	switch CodeOf(err) {
+	case CodeFenceLost, CodeStateForbids, CodeInternal, CodeLedgerCorrupt, CodeKeyCollision, CodeLedgerForeign, CodeLedgerTooNew:
+		return false
+	}
+	return true
+}

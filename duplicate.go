@@ -1,0 +1,145 @@
+package onceward
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// duplicate answers a request whose identity is there already (DESIGN section
+// 5). The digest is compared first, whatever the state; then on_duplicate; then
+// the state decides.
+func (l *Ledger) duplicate(ctx context.Context, in *Intent, t Tool, p *Prepared, op *Operation, wait time.Duration) (*Answer, error) {
+	if op.Retired {
+		return l.retiredDuplicate(ctx, in, t, op, wait)
+	}
+	if err := l.sameIntention(ctx, t, p, op); err != nil {
+		return nil, err
+	}
+	if err := refuseDuplicate(in.OnDuplicate, op); err != nil {
+		return nil, err
+	}
+	if from := op.RetryFrom(); !from.IsZero() && !l.clock.now().Before(from) {
+		return l.buyAttempt(ctx, in, op, wait)
+	}
+	first := op.State
+	op, err := l.await(ctx, op, wait)
+	if err != nil {
+		return nil, err
+	}
+	return &Answer{Operation: op, Decision: decisionFor(first, op), RetryAfter: l.retryAfter(op)}, nil
+}
+
+// decisionFor marks a duplicate's answer.
+func decisionFor(first State, op *Operation) Decision {
+	if first.Terminal() {
+		return DecisionReplayed
+	}
+	switch op.State {
+	case StateOutcomeUnknown, StateNeedsReview, StateAwaitingApproval:
+		return DecisionEscalated
+	case StateReady, StateEffectPending, StateSucceeded, StateFailed, StateAbandoned, StateCancelled, StateCompensated:
+	}
+	return DecisionJoined
+}
+
+// sameIntention compares digests under the contract version that is stored. A
+// request with the input that an approver's edit replaced is the same intention.
+func (l *Ledger) sameIntention(ctx context.Context, t Tool, p *Prepared, op *Operation) error {
+	digest, prints := p.Digest, p.Prints
+	if op.Contract != t.Info().Version || op.Key != p.Key {
+		first, err := l.tools.Version(ctx, op.Tool, op.Contract)
+		if err != nil {
+			return err
+		}
+		if digest, prints, err = first.MaterialDigest(p.Input, op.ID); err != nil {
+			return err
+		}
+	}
+	if digest == op.Digest || !op.Supersedes.IsZero() && digest == op.Supersedes {
+		return nil
+	}
+	return reused(op, DifferingFields(op.Prints, prints))
+}
+
+func reused(op *Operation, fields []string) error {
+	msg := "the key was first used at " + op.CreatedAt.Format(time.RFC3339) + " for another input"
+	if len(fields) > 0 {
+		msg += "; these fields differ: " + strings.Join(fields, ", ")
+	}
+	return &Error{Code: CodeKeyReused, Op: "claim", OperationID: op.ID, Message: msg,
+		Hint: "repeat the first input to get its answer; if a second effect is wanted, fork the operation with a reason"}
+}
+
+func refuseDuplicate(d OnDuplicate, op *Operation) error {
+	switch d {
+	case DuplicateFail:
+		return &Error{Code: CodeDuplicate, Op: "claim", OperationID: op.ID,
+			Message: "the key was first used at " + op.CreatedAt.Format(time.RFC3339) + " and is " + op.State.String(), Hint: "read the operation, or ask with on_duplicate return"}
+	case DuplicateFailIfRunning:
+		if !op.State.Terminal() {
+			return &Error{Code: CodeStillRunning, Op: "claim", OperationID: op.ID, Message: "the first request is still " + op.State.String(), Hint: "ask again later with the same key"}
+		}
+	case DuplicateReturn:
+	}
+	return nil
+}
+
+// retiredDuplicate refuses, unless the contract says that the key may be used anew.
+func (l *Ledger) retiredDuplicate(ctx context.Context, in *Intent, t Tool, op *Operation, wait time.Duration) (*Answer, error) {
+	if !t.Info().Policy.KeyReusable {
+		return nil, keyRetired(op)
+	}
+	p, err := t.Prepare(in, op.Generation+1)
+	if err != nil {
+		return nil, err
+	}
+	op.Policy = t.Info().Policy // the next generation lives under the contract in force
+	won := false
+	op, err = l.change(ctx, op, func(now *Operation, at time.Time) ([]fact, error) {
+		if won = now.Retired; !won {
+			return nil, nil // somebody else began the next generation
+		}
+		now.Policy = t.Info().Policy
+		next := NewOperation(in, p, t.Info(), 0, at)
+		fs := facts(in.Principal.String(), KeyTakenAnew{Next: next})
+		return append(fs, l.firstFacts(&next, at, starter{})...), nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if !won {
+		return l.duplicate(ctx, in, t, p, op, wait)
+	}
+	if op.State == StateEffectPending {
+		l.dispatch(op, t)
+	}
+	return l.answerFresh(ctx, op, wait)
+}
+
+func keyRetired(op *Operation) error {
+	msg := fmt.Sprintf("the key was used at %s, ended as %s and its record was retired", op.CreatedAt.Format(time.RFC3339), op.State)
+	if op.Reference != "" {
+		msg += "; the effect's reference is " + op.Reference
+	}
+	return &Error{Code: CodeKeyRetired, Op: "claim", OperationID: op.ID, Message: msg, Hint: "a wanted second effect needs its own key"}
+}
+
+// buyAttempt lets a new request of a retryable failure try once more.
+func (l *Ledger) buyAttempt(ctx context.Context, in *Intent, op *Operation, wait time.Duration) (*Answer, error) {
+	op, err := l.change(ctx, op, func(now *Operation, at time.Time) ([]fact, error) {
+		if from := now.RetryFrom(); from.IsZero() || at.Before(from) {
+			return nil, nil
+		}
+		return facts(in.Principal.String(), RetryRequested{Actor: in.Principal.String()}), nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	l.Wake()
+	if op, err = l.await(ctx, op, wait); err != nil {
+		return nil, err
+	}
+	return &Answer{Operation: op, Decision: decisionFor(StateReady, op), RetryAfter: l.retryAfter(op)}, nil
+}

@@ -1,0 +1,34 @@
+package onceward
+
+import (
+	"context"
+	"time"
+)
+
+// Fork starts a wanted second effect: a new operation whose identity is [old
+// key, "fork", key], so that asking twice is the same fork. The input is the
+// first operation's; where its contract does not keep that, it has to be given.
+func (l *Ledger) Fork(ctx context.Context, p Principal, id OperationID, key Key, reason string, input []byte, wait time.Duration) (*Answer, error) {
+	if reason == "" {
+		return nil, &Error{Code: CodeEvidenceRequired, Op: "fork operation", OperationID: id, Message: "a fork needs a reason", Hint: "say why the effect is wanted a second time"}
+	}
+	if key == "" {
+		return nil, &Error{Code: CodeKeyMissing, Op: "fork operation", OperationID: id, Message: "a fork names its own key", Hint: "choose a key that names the second intention"}
+	}
+	op, t, err := l.load(ctx, p.Tenant, id)
+	if err != nil {
+		return nil, err
+	}
+	if !op.State.Terminal() {
+		return nil, &Error{Code: CodeStateForbids, Op: "fork operation", OperationID: id, Message: "it is " + op.State.String() + ": its own effect is not settled yet",
+			Hint: "wait for its end; a fork beside it could make two effects where one was wanted"}
+	}
+	if input == nil {
+		if op.Input == nil || t.Info().Policy.KeepInput != KeepFull {
+			return nil, &Error{Code: CodeInvalidRequest, Op: "fork operation", OperationID: id, Message: "the first input is not kept", Hint: "give the input with the fork"}
+		}
+		input = op.Input
+	}
+	return l.Submit(ctx, Intent{Principal: p, Tool: op.Tool, Input: input, ForkKey: ForkKey(op.Key, key), Run: op.Run,
+		CorrelationID: op.CorrelationID, TraceParent: op.TraceParent, Wait: wait, Reason: reason})
+}

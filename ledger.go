@@ -1,0 +1,196 @@
+package onceward
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+)
+
+// Writer commits changes, alone or grouped. *committer.Committer is the one
+// that is used; tests may pass DirectWriter.
+type Writer interface {
+	// Write commits one change and returns what became of it, with the database's
+	// now. CodeOverloaded: the queue is full, nothing was written. CodeMayBeRecorded:
+	// the ledger was lost after submission.
+	Write(ctx context.Context, c Change) (Committed, error)
+	// Read loads one operation; nil if it does not exist.
+	Read(ctx context.Context, id OperationID) (*Operation, error)
+}
+
+// Options make a Ledger. Store, Tools and Provider are needed.
+type Options struct {
+	Store    Store
+	Writer   Writer // nil: each change is committed alone
+	Tools    *Registry
+	Provider Provider
+	Clock    Clock        // nil: SystemClock
+	Log      *slog.Logger // nil: discards
+	Owner    string       // this process in leases; empty: random
+	// CrashPoint is called at named places (DESIGN section 4); nil in production.
+	CrashPoint func(name string)
+	// Alarm is called when somebody has to know; nil: logged only.
+	Alarm func(op *Operation, reason string)
+}
+
+// Ledger is the use cases of the one business rule: claim, dispatch, record,
+// reconcile, resolve, replay. It is safe for concurrent use.
+type Ledger struct {
+	opts     Options
+	store    Store
+	writer   Writer
+	tools    *Registry
+	provider Provider
+	log      *slog.Logger
+	clock    *ledgerClock
+	switches switches
+	rates    rates
+	waiters  waiters
+	live     liveAttempts
+	wake     chan struct{}
+
+	running  sync.WaitGroup // detached dispatches
+	detached context.Context
+	stop     context.CancelFunc
+	drain    sync.Once
+	draining chan struct{}
+}
+
+// New returns a ledger over an open store. Close it before the store.
+func New(opts Options) (*Ledger, error) {
+	if opts.Store == nil || opts.Tools == nil || opts.Provider == nil {
+		return nil, Errorf(CodeConfigInvalid, "a ledger needs a store, a tool registry and a provider")
+	}
+	if opts.Clock == nil {
+		opts.Clock = SystemClock{}
+	}
+	if opts.Log == nil {
+		opts.Log = slog.New(slog.DiscardHandler)
+	}
+	if opts.Owner == "" {
+		opts.Owner = "r_" + hex.EncodeToString(randomBytes(8))
+	}
+	l := &Ledger{
+		opts: opts, store: opts.Store, writer: opts.Writer, tools: opts.Tools, provider: opts.Provider, log: opts.Log,
+		clock: &ledgerClock{local: opts.Clock}, wake: make(chan struct{}, 1), draining: make(chan struct{}),
+	}
+	if l.writer == nil {
+		l.writer = DirectWriter{opts.Store}
+	}
+	l.detached, l.stop = context.WithCancel(context.Background())
+	return l, nil
+}
+
+// Start reads the database's clock and the switches. Call it once before use.
+func (l *Ledger) Start(ctx context.Context) error {
+	began := l.opts.Clock.Now()
+	now, err := l.store.Now(ctx)
+	if err != nil {
+		return err
+	}
+	l.clock.observe(now, began, l.opts.Clock.Now())
+	return l.RefreshSwitches(ctx)
+}
+
+// Owner names this process in leases.
+func (l *Ledger) Owner() string { return l.opts.Owner }
+
+// Now is ledger time: the database's clock as this process knows it.
+func (l *Ledger) Now() time.Time { return l.clock.now() }
+
+// Check reports whether the ledger can record: CodeLedgerUnavailable and its
+// kin otherwise.
+func (l *Ledger) Check(ctx context.Context) error { return l.store.Check(ctx) }
+
+// Wake tells the workers that something may be due.
+func (l *Ledger) Wake() {
+	select {
+	case l.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Wakened is signalled by Wake. Workers wait on it besides their poll.
+func (l *Ledger) Wakened() <-chan struct{} { return l.wake }
+
+// Close lets running attempts end and record, up to the context's end, and
+// then cuts them off: what was cut is unknown and settled by whoever comes next.
+func (l *Ledger) Close(ctx context.Context) error {
+	l.drain.Do(func() { close(l.draining) })
+	done := make(chan struct{})
+	go func() { l.running.Wait(); close(done) }()
+	select {
+	case <-done:
+		l.stop()
+		return nil
+	case <-ctx.Done():
+		l.stop()
+		<-done
+		return ctx.Err()
+	}
+}
+
+func (l *Ledger) crash(point string) {
+	if l.opts.CrashPoint != nil {
+		l.opts.CrashPoint(point)
+	}
+}
+
+// hydrate gives an operation the policy of its contract version.
+func (l *Ledger) hydrate(ctx context.Context, op *Operation) (Tool, error) {
+	t, err := l.tools.Version(ctx, op.Tool, op.Contract)
+	if err != nil {
+		return nil, err
+	}
+	op.Policy = t.Info().Policy
+	return t, nil
+}
+
+// load reads an operation with its policy. CodeOperationNotFound also when it
+// belongs to another tenant.
+func (l *Ledger) load(ctx context.Context, tenant Tenant, id OperationID) (*Operation, Tool, error) {
+	op, err := l.writer.Read(ctx, id)
+	if err != nil {
+		return nil, nil, fmt.Errorf("load operation %s: %w", id, err)
+	}
+	if op == nil || op.Tenant != tenant {
+		return nil, nil, &Error{Code: CodeOperationNotFound, Op: "load operation", OperationID: id, Message: "no such operation",
+			Hint: "check the ID and the tenant of your credentials"}
+	}
+	t, err := l.hydrate(ctx, op)
+	return op, t, err
+}
+
+func randomBytes(n int) []byte {
+	b := make([]byte, n)
+	rand.Read(b) // never fails (crypto/rand)
+	return b
+}
+
+func newToken() WriteToken { return WriteToken(randomBytes(16)) }
+
+// DirectWriter commits each change alone.
+type DirectWriter struct{ Store Store }
+
+// Write implements Writer.
+func (w DirectWriter) Write(ctx context.Context, c Change) (Committed, error) {
+	r, err := w.Store.Commit(ctx, []Change{c})
+	if err != nil {
+		return Committed{}, err
+	}
+	out := r.Results[0]
+	out.Now = r.Now
+	return out, out.Err
+}
+
+// Read implements Writer.
+func (w DirectWriter) Read(ctx context.Context, id OperationID) (*Operation, error) {
+	ops, err := w.Store.Load(ctx, []OperationID{id})
+	if err != nil {
+		return nil, err
+	}
+	return ops[0], nil
+}

@@ -1,0 +1,157 @@
+package onceward
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Apply tells the machine a fact and returns the changed operation with what
+// else has to be done. It is pure: op is not changed, time is an argument, and
+// nothing is read or written. op.Policy must be hydrated.
+//
+// A forbidden (state, event) pair is an Error with CodeStateForbids, a fact of
+// an attempt that does not exist or is superseded where only the newest counts
+// is CodeFenceLost. An ignored pair returns op unchanged.
+func Apply(op Operation, ev Event, at time.Time) (Operation, []Consequence, error) {
+	cell := transitions[ev.Kind()][op.State]
+	if cell.Ignored {
+		return op, nil, nil
+	}
+	if cell.Forbidden() {
+		return op, nil, forbidden(&op, ev, "")
+	}
+	m := &step{op: op.Clone(), at: at}
+	if err := m.handle(ev); err != nil {
+		return op, nil, err
+	}
+	if !slices.Contains(cell.To, m.op.State) {
+		return op, nil, &Error{Code: CodeInternal, Op: "apply " + ev.Kind().String(), OperationID: op.ID,
+			Message: fmt.Sprintf("%s led from %s to %s, which the table does not have", ev.Kind(), op.State, m.op.State)}
+	}
+	m.finish(op.State)
+	return m.op, m.out, nil
+}
+
+func forbidden(op *Operation, ev Event, why string) error {
+	msg := fmt.Sprintf("%s is not allowed in %s", ev.Kind(), op.State)
+	if why != "" {
+		msg += ": " + why
+	}
+	return &Error{Code: CodeStateForbids, Op: "apply " + ev.Kind().String(), OperationID: op.ID, Message: msg,
+		Hint: "read the operation again; docs/state-machine.md shows what its state allows"}
+}
+
+// step is one application of one event.
+type step struct {
+	op  Operation
+	at  time.Time
+	out []Consequence
+}
+
+func (m *step) handle(ev Event) error {
+	switch e := ev.(type) {
+	case ApprovalGranted:
+		m.approvalGranted(e)
+	case ApprovalRejected, ApprovalExpired, NotAfterPassed:
+		return m.endUnsent(ev)
+	case ApprovalVoided:
+		return m.approvalVoided(e)
+	case AttemptStarted:
+		return m.attemptStarted(e)
+	case StartParked:
+		if m.op.Parked, m.op.DueAt = e.Why, e.Until; e.Until.IsZero() {
+			m.op.DueAt = m.op.lapseAt()
+		}
+	case AttemptDone:
+		return m.attemptDone(e)
+	case AttemptNotDone:
+		return m.attemptNotDone(e)
+	case AttemptUnknown:
+		return m.attemptUnknown(e)
+	case LeaseProlonged:
+		return m.leaseProlonged(e)
+	case LeaseExpired:
+		return m.leaseExpired(e)
+	case ProbeFound:
+		return m.found(e.Began, e.References, e.Result, SettledByProbe)
+	case EffectProven:
+		return m.found(m.at, []string{e.Reference}, nil, SettledByCallback)
+	case ProbeAbsent:
+		return m.probeAbsent(e)
+	case ProbeInconclusive:
+		m.probeInconclusive(e)
+	case ResendDue:
+		return m.resendDue(e)
+	case ResendLapsed:
+		return m.resendLapsed(e)
+	case SettleOverdue:
+		return m.settleOverdue(e)
+	case CancelRequested:
+		m.cancelRequested()
+	case Resolved:
+		return m.resolved(e)
+	case ReplayRequested:
+		return m.replayRequested(e)
+	case RetryRequested:
+		return m.retryRequested(e)
+	case Compensated:
+		m.op.State = StateCompensated
+	case Retired:
+		return m.retired(e)
+	case KeyTakenAnew:
+		return m.keyTakenAnew(e)
+	default:
+		return &Error{Code: CodeInternal, Op: "apply", OperationID: m.op.ID, Message: fmt.Sprintf("no handler for event %T", ev)}
+	}
+	return nil
+}
+
+// finish keeps the fields that follow from the state.
+func (m *step) finish(before State) {
+	o := &m.op
+	o.UpdatedAt = m.at
+	if o.State.Terminal() {
+		if !before.Terminal() || o.CompletedAt.IsZero() {
+			o.CompletedAt = m.at
+		}
+		o.Parked = NotParked
+		if o.State != StateFailed && o.State != StateAbandoned {
+			o.Request = nil // nothing will be sent any more; the others can be replayed, byte-equal
+			if !m.verifying() {
+				o.Input = o.Policy.KeepInput.apply(o.Input)
+			}
+		}
+		if !m.verifying() {
+			o.DueAt = time.Time{}
+		}
+	} else {
+		o.CompletedAt = time.Time{}
+	}
+	if o.State != StateNeedsReview {
+		o.ReviewReason = ""
+	} else {
+		o.DueAt, o.Parked = time.Time{}, NotParked
+	}
+	if o.OpenAttempts() == 0 {
+		o.UnknownSince, o.Probes = time.Time{}, 0
+	}
+}
+
+func (m *step) pause(reason string) {
+	m.out = append(m.out, Consequence{Kind: PauseTool, Reason: reason})
+}
+
+func (m *step) alarm(reason string) {
+	m.out = append(m.out, Consequence{Kind: RaiseAlarm, Reason: reason})
+}
+
+// attempt returns the attempt of that number in the working copy.
+func (m *step) attempt(number int) (*Attempt, error) {
+	for i := range m.op.Attempts {
+		if m.op.Attempts[i].Number == number {
+			return &m.op.Attempts[i], nil
+		}
+	}
+	return nil, &Error{Code: CodeFenceLost, Op: "apply", OperationID: m.op.ID, Message: fmt.Sprintf("attempt %d does not exist", number)}
+}

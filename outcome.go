@@ -1,0 +1,270 @@
+package onceward
+
+import "time"
+
+// attemptStarted takes the lease.
+//
+// Invariant: while an earlier attempt is open, a start is allowed only by the
+// class's rule at this moment, or once by a person who confirmed it (rule 6).
+func (m *step) attemptStarted(e AttemptStarted) error {
+	o := &m.op
+	resend := o.OpenAttempts() > 0
+	switch {
+	case o.CancelRequested:
+		return forbidden(o, e, "a cancel was requested")
+	case resend && !o.ResendConfirmed && !o.resendAllowed(m.at):
+		return forbidden(o, e, "an earlier attempt is open and the class does not allow to send again now")
+	case !resend && o.pastNotAfter(m.at):
+		return forbidden(o, e, "the intent is older than not_after")
+	case o.ApprovalNeeded && !o.ApprovalSpent && o.ApprovedUntil.Before(m.at):
+		return forbidden(o, e, "no valid approval")
+	case !o.BudgetLeft():
+		return forbidden(o, e, "the budget of attempts is spent")
+	}
+	o.Attempts = append(o.Attempts, Attempt{
+		Number: o.Attempt() + 1, Owner: e.Owner, Status: StatusRunning, StartedAt: m.at, LeaseUntil: e.LeaseUntil,
+		Resend: resend, ClaimToken: e.ClaimToken, SecretHash: e.SecretHash,
+	})
+	o.State, o.Parked, o.ResendConfirmed = StateEffectPending, NotParked, false
+	o.ApprovalSpent = o.ApprovalNeeded
+	o.DueAt = time.Time{}
+	if o.Attempt() > 1 || o.Policy.RemoteExecutor {
+		o.DueAt = e.LeaseUntil // crashed first attempts are found by their owner
+	}
+	return nil
+}
+
+// attemptDone takes proof of done, from the newest attempt or from a late one.
+func (m *step) attemptDone(e AttemptDone) error {
+	a, err := m.attempt(e.Attempt)
+	if err != nil {
+		return err
+	}
+	newest := a.Number == m.op.Attempt()
+	m.close(a, StatusDone, e.Settler, e.Sent)
+	a.Reference, a.Failure = e.Reference, Failure{}
+	if m.op.State == StateEffectPending && !newest {
+		m.keepProof(e.Reference, e.Result) // decides when the newest attempt ends
+		return nil
+	}
+	return m.done(e.Reference, e.Result)
+}
+
+// attemptNotDone closes one attempt; only if none is open does it say anything
+// about the operation (rule 3: proof is per attempt).
+func (m *step) attemptNotDone(e AttemptNotDone) error {
+	a, err := m.attempt(e.Attempt)
+	if err != nil {
+		return err
+	}
+	if a.Status == StatusDone {
+		return nil // proven done: a contradiction stays in the records and changes nothing
+	}
+	newest := a.Number == m.op.Attempt()
+	m.close(a, StatusNotDone, SettledByAnswer, e.Sent)
+	a.Failure, a.Free = e.Failure, e.Free || e.Failure.Class == ClassAuth
+	switch m.op.State {
+	case StateEffectPending:
+		if !newest {
+			return nil
+		}
+		m.op.Failure = e.Failure
+		return m.closedNotDone(e.Failure, e.RetryAfter)
+	case StateOutcomeUnknown:
+		return m.closedNotDone(m.op.Failure, e.RetryAfter)
+	case StateReady, StateNeedsReview, StateSucceeded, StateFailed, StateAbandoned, StateCancelled, StateCompensated, StateAwaitingApproval:
+	}
+	return nil
+}
+
+// closedNotDone goes on after an attempt was closed as not done, unless another
+// one has proof.
+func (m *step) closedNotDone(f Failure, retryAfter time.Duration) error {
+	if m.hasProof() && m.op.OpenAttempts() == 0 {
+		return m.done(m.op.Reference, m.op.Result)
+	}
+	m.afterNotDone(f, retryAfter)
+	return nil
+}
+
+// attemptUnknown leaves the attempt open.
+func (m *step) attemptUnknown(e AttemptUnknown) error {
+	a, err := m.attempt(e.Attempt)
+	if err != nil {
+		return err
+	}
+	if a.Status == StatusDone || a.Status == StatusNotDone {
+		return nil
+	}
+	newest := a.Number == m.op.Attempt()
+	running := a.Status == StatusRunning
+	m.close(a, StatusOpen, SettledByNobody, e.Sent)
+	a.Failure = e.Failure
+	if m.op.State != StateEffectPending || !newest || !running {
+		return nil
+	}
+	return m.unknown(e.Failure, e.RetryAfter)
+}
+
+// leaseProlonged moves the end of the lease, never back.
+func (m *step) leaseProlonged(e LeaseProlonged) error {
+	a := m.op.Running()
+	if a == nil || a.Number != e.Attempt || m.at.After(a.LeaseUntil) {
+		return &Error{Code: CodeFenceLost, Op: "apply lease_prolonged", OperationID: m.op.ID, Message: "the attempt does not hold the lease any more",
+			Hint: "stop writing and report what you know"}
+	}
+	if e.Until.After(a.LeaseUntil) {
+		a.LeaseUntil = e.Until
+		m.op.DueAt = e.Until
+	}
+	return nil
+}
+
+// leaseExpired opens the running attempt: how far a silent holder got is not knowable.
+func (m *step) leaseExpired(e LeaseExpired) error {
+	a := m.op.Running()
+	if a == nil || a.Number != e.Attempt {
+		return &Error{Code: CodeFenceLost, Op: "apply lease_expired", OperationID: m.op.ID, Message: "another attempt holds the lease"}
+	}
+	if m.at.Before(a.LeaseUntil) {
+		return forbidden(&m.op, e, "the lease still runs")
+	}
+	m.close(a, StatusOpen, SettledByNobody, Sent{Reach: ReachUnknown, LastByteAt: a.LeaseUntil.Add(m.op.Policy.ByteTail)})
+	a.Failure = Failure{Class: ClassTimeout, Code: "lease_expired", Message: "the holder was silent past its lease", Retryable: true}
+	return m.unknown(a.Failure, 0)
+}
+
+// close ends an attempt. A later settlement keeps the first end and the last possible byte.
+func (m *step) close(a *Attempt, s AttemptStatus, by Settler, sent Sent) {
+	if a.Status == StatusRunning || a.EndedAt.IsZero() {
+		a.EndedAt = m.at
+	}
+	a.Status, a.Settler = s, by
+	if sent.Reach != ReachUnknown {
+		a.Reach = sent.Reach
+	}
+	if !sent.LastByteAt.IsZero() {
+		a.LastByteAt = sent.LastByteAt
+	}
+}
+
+// hasProof reports whether an effect is proven though the state does not say so yet.
+func (m *step) hasProof() bool {
+	if m.op.Reference != "" {
+		return true
+	}
+	for i := range m.op.Attempts {
+		if m.op.Attempts[i].Status == StatusDone {
+			return true
+		}
+	}
+	return false
+}
+
+// keepProof stores proof that may not decide yet.
+func (m *step) keepProof(reference string, r *Result) {
+	if m.op.Reference == "" {
+		m.op.Reference = reference
+	} else if reference != "" && reference != m.op.Reference {
+		m.broken()
+	}
+	if m.op.Result == nil {
+		m.op.Result = r
+	}
+}
+
+// broken notes a second effect: the invariant one operation, one effect does not hold.
+func (m *step) broken() {
+	m.op.Broken = true
+	m.pause("effect_multiplied")
+	m.alarm("effect_multiplied")
+}
+
+// done makes a proven effect the operation's outcome.
+func (m *step) done(reference string, r *Result) error {
+	o := &m.op
+	was := o.State
+	m.keepProof(reference, r)
+	switch was {
+	case StateNeedsReview, StateCompensated:
+		if o.Broken && was == StateNeedsReview {
+			o.ReviewReason = reviewBroken
+		}
+		return nil // a person decides with this evidence; an undone effect stays undone
+	case StateCancelled:
+		m.alarm("effect_after_cancel")
+	case StateAwaitingApproval, StateReady, StateEffectPending, StateOutcomeUnknown, StateSucceeded, StateFailed, StateAbandoned:
+	}
+	if o.Broken {
+		m.review(reviewBroken)
+		return nil
+	}
+	o.State, o.Failure = StateSucceeded, Failure{}
+	o.RefPending = o.Reference == ""
+	m.coverOpen()
+	return nil
+}
+
+// coverOpen settles what a proven effect says about other open attempts: under
+// one provider key or one chosen ID they are the same effect. Without that, an
+// attempt that is still open may be a second effect, and is looked up once its
+// time has passed.
+func (m *step) coverOpen() {
+	o := &m.op
+	for i := range o.Attempts {
+		a := &o.Attempts[i]
+		if a.Status == StatusRunning || a.Status == StatusOpen && o.samekey() {
+			m.close(a, StatusDone, SettledByLater, Sent{})
+		}
+	}
+	if m.verifying() {
+		o.DueAt = o.provableAt()
+	}
+}
+
+// verifying reports whether a succeeded operation still waits for the look-up
+// that shows that its open attempts made no second effect.
+func (m *step) verifying() bool {
+	return m.op.State == StateSucceeded && m.op.OpenAttempts() > 0 && m.op.Policy.HasProbe
+}
+
+// afterNotDone goes on after a proven not-done.
+func (m *step) afterNotDone(f Failure, retryAfter time.Duration) {
+	o := &m.op
+	if f.Class == ClassAuth {
+		m.pause("auth")
+	}
+	switch {
+	case o.OpenAttempts() > 0:
+		o.State = StateOutcomeUnknown
+		o.DueAt = o.nextLook(m.at, retryAfter)
+	case o.CancelRequested:
+		o.State = StateCancelled
+	case f.Class == ClassAuth:
+		o.State, o.Parked, o.DueAt = StateReady, ParkToolPaused, o.lapseAt()
+	case !f.Retryable:
+		o.State = StateFailed
+	case o.pastNotAfter(m.at):
+		o.State = StateCancelled
+	case !o.BudgetLeft():
+		o.State = StateFailed
+	default:
+		o.State = StateReady
+		o.DueAt = m.at.Add(max(retryAfter, o.backoff(o.spent())))
+	}
+}
+
+// unknown enters, or stays in, outcome_unknown.
+func (m *step) unknown(f Failure, retryAfter time.Duration) error {
+	o := &m.op
+	o.Failure = f
+	if m.hasProof() && o.samekey() {
+		return m.done(o.Reference, o.Result)
+	}
+	o.State = StateOutcomeUnknown
+	if o.UnknownSince.IsZero() {
+		o.UnknownSince = m.at
+	}
+	o.DueAt = o.nextLook(m.at, retryAfter)
+	return nil
+}

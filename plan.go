@@ -1,0 +1,127 @@
+package onceward
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// ReplayVerdict is the verdict of a replay plan.
+type ReplayVerdict string
+
+// The verdicts.
+const (
+	ReplaySafe    ReplayVerdict = "safe"
+	ReplayConfirm ReplayVerdict = "needs_confirmation"
+	ReplayRefuse  ReplayVerdict = "refused"
+)
+
+// ReplayPlan says whether a new attempt under the same key is safe, and why.
+type ReplayPlan struct {
+	Operation *Operation
+	Verdict   ReplayVerdict
+	Reasons   []string // in words, the deciding one first
+	Sentence  string   // to be confirmed word for word; empty unless needed
+	Probe     string   // what the fresh look-up saw: found, absent, inconclusive, none
+}
+
+// PlanReplay looks the effect up afresh where the contract can, and says
+// whether a new attempt is safe. What the look-up proves is recorded: it may
+// settle the operation by itself.
+func (l *Ledger) PlanReplay(ctx context.Context, p Principal, id OperationID) (*ReplayPlan, error) {
+	op, t, err := l.load(ctx, p.Tenant, id)
+	if err != nil {
+		return nil, err
+	}
+	probe := "none"
+	if canReplay(op) && op.Policy.HasProbe && op.Attempt() > 0 && op.Effect.Writes() {
+		var j ProbeJudgement
+		if op, j, err = l.probe(ctx, op, t, p.String()); err != nil {
+			return nil, err
+		}
+		probe = probeWord(j)
+	}
+	plan := planFor(op, probe, l.clock.now())
+	return &plan, nil
+}
+
+func canReplay(op *Operation) bool {
+	switch op.State {
+	case StateFailed, StateAbandoned, StateNeedsReview, StateOutcomeUnknown:
+		return !op.Retired
+	case StateAwaitingApproval, StateReady, StateEffectPending, StateSucceeded, StateCancelled, StateCompensated:
+	}
+	return false
+}
+
+func probeWord(j ProbeJudgement) string {
+	switch {
+	case !j.Conclusive:
+		return "inconclusive"
+	case len(oursOf(j.Found)) > 0:
+		return "found"
+	}
+	return "absent"
+}
+
+// planFor is the pure part: what the row says about a new attempt.
+func planFor(op *Operation, probe string, at time.Time) ReplayPlan {
+	plan := ReplayPlan{Operation: op, Verdict: ReplayRefuse, Probe: probe}
+	because := func(format string, args ...any) { plan.Reasons = append(plan.Reasons, fmt.Sprintf(format, args...)) }
+	switch {
+	case op.Retired:
+		because("the record was retired; a wanted second effect needs its own key")
+	case op.State == StateSucceeded || op.State == StateCompensated:
+		because("the effect happened, reference %q; a wanted second effect is a fork", op.Reference)
+	case op.State == StateCancelled:
+		because("it was cancelled; a new intention is a fork")
+	case !canReplay(op):
+		because("it is %s and goes on by itself", op.State)
+	case op.Reference != "":
+		because("an effect is proven, reference %q: resolve it as succeeded", op.Reference)
+	case op.OpenAttempts() == 0:
+		plan.Verdict = ReplaySafe
+		because("every attempt is proven to have had no effect")
+	case op.resendAllowed(at):
+		plan.Verdict = ReplaySafe
+		because("%d attempt(s) may have had their effect, and the provider recognises the key %q still", op.OpenAttempts(), op.ProviderKey)
+	case probe == "absent" && op.State != StateNeedsReview:
+		plan.Verdict = ReplayConfirm
+		because("the look-up saw no effect, but an attempt may still appear until %s", op.provableAt().Format(time.RFC3339))
+	default:
+		plan.Verdict = ReplayConfirm
+		because("%d attempt(s) may have had their effect and nothing can prove otherwise", op.OpenAttempts())
+	}
+	if plan.Verdict == ReplayConfirm {
+		plan.Sentence = fmt.Sprintf("I accept that %s may happen a second time for %s", op.Tool, op.ID)
+	}
+	return plan
+}
+
+// Replay makes a new attempt under the same key, if the plan allows it. A plan
+// that needs confirmation wants its sentence back, word for word. Asking twice
+// makes one attempt: the second is told CodeReplayRefused.
+func (l *Ledger) Replay(ctx context.Context, p Principal, id OperationID, reason, sentence string) (*Operation, error) {
+	plan, err := l.PlanReplay(ctx, p, id)
+	if err != nil {
+		return nil, err
+	}
+	op := plan.Operation
+	switch plan.Verdict {
+	case ReplayRefuse:
+		return op, &Error{Code: CodeReplayRefused, Op: "replay operation", OperationID: id, Message: plan.Reasons[0], Hint: "read the plan: GET /v1/operations/{id}/replay"}
+	case ReplayConfirm:
+		if sentence != plan.Sentence {
+			return op, &Error{Code: CodeConfirmationNeeded, Op: "replay operation", OperationID: id, Message: plan.Reasons[0],
+				Hint: fmt.Sprintf("confirm with exactly this sentence: %q", plan.Sentence)}
+		}
+	case ReplaySafe:
+	}
+	op, err = l.change(ctx, op, func(*Operation, time.Time) ([]fact, error) {
+		return facts(p.String(), ReplayRequested{Actor: p.String(), Reason: reason, Confirmed: plan.Verdict == ReplayConfirm}), nil
+	})
+	if err == nil {
+		l.Wake()
+	}
+	return op, err
+}

@@ -1,0 +1,86 @@
+package onceward
+
+import (
+	"context"
+	"time"
+)
+
+// look asks the provider for the operation's effect. The instant at which the
+// look-up began is ledger time: absence counts from it.
+func (l *Ledger) look(op *Operation, t Tool) (ProbeJudgement, Evidence, time.Time) {
+	began := l.clock.now()
+	req, err := t.ProbeRequest(op)
+	if err != nil {
+		return ProbeJudgement{Failure: Failure{Class: ClassProtocol, Code: "probe_not_rendered", Message: "the look-up cannot be rendered", Retryable: true}}, Evidence{StartedAt: began, EndedAt: began}, began
+	}
+	l.crash("probe.before_send")
+	info := t.Info()
+	ev := l.provider.Send(l.detached, req, SendOptions{Deadline: info.Policy.ProbeDeadline, Hosts: info.Hosts, JudgeBytes: info.JudgeBytes})
+	l.crash("probe.after_response")
+	l.toLedgerTime(&ev, began)
+	return t.JudgeProbe(op, &ev), ev, began
+}
+
+// oursOf returns the references of the found effects that are ours.
+func oursOf(found []FoundEffect) []string {
+	var refs []string
+	for _, f := range found {
+		if f.Ours {
+			refs = append(refs, f.Reference)
+		}
+	}
+	return refs
+}
+
+// probe looks the effect up and records what was seen.
+//
+// Crash point: probe.before_send, probe.after_response, probe.before_commit.
+func (l *Ledger) probe(ctx context.Context, op *Operation, t Tool, actor string) (*Operation, ProbeJudgement, error) {
+	j, ev, began := l.look(op, t)
+	f := fact{actor: actor, evidence: &ev}
+	switch ours := oursOf(j.Found); {
+	case !j.Conclusive:
+		f.event = ProbeInconclusive{Failure: j.Failure, RetryAfter: j.RetryAfter}
+	case len(ours) > 0:
+		f.event = ProbeFound{Began: began, References: ours}
+	default:
+		f.event = ProbeAbsent{Began: began}
+	}
+	l.crash("probe.before_commit")
+	stored, err := l.change(ctx, op, func(now *Operation, _ time.Time) ([]fact, error) {
+		if now.Generation != op.Generation {
+			return nil, nil
+		}
+		return []fact{l.suited(f)}, nil
+	})
+	return stored, j, err
+}
+
+// Reconcile looks an operation's effect up now, because somebody asks for it.
+// What a person has to settle stays with that person; the evidence is added.
+func (l *Ledger) Reconcile(ctx context.Context, p Principal, id OperationID) (*Operation, error) {
+	op, t, err := l.load(ctx, p.Tenant, id)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case !op.Policy.HasProbe:
+		return nil, &Error{Code: CodeStateForbids, Op: "reconcile operation", OperationID: id, Message: "the contract has no probe", Hint: "look at the provider yourself, then resolve the operation"}
+	case op.Retired || op.State == StateAwaitingApproval || op.Attempt() == 0:
+		return nil, &Error{Code: CodeStateForbids, Op: "reconcile operation", OperationID: id, Message: "no attempt was made that could be looked up"}
+	}
+	op, _, err = l.probe(ctx, op, t, p.String())
+	return op, err
+}
+
+// Prove takes evidence from outside, such as the provider's own event, that the
+// effect exists under this reference.
+func (l *Ledger) Prove(ctx context.Context, p Principal, id OperationID, reference, source string) (*Operation, error) {
+	op, _, err := l.load(ctx, p.Tenant, id)
+	if err != nil {
+		return nil, err
+	}
+	return l.change(ctx, op, func(*Operation, time.Time) ([]fact, error) {
+		return facts(p.String(), EffectProven{Reference: reference, Source: source}), nil
+	})
+}

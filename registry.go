@@ -1,0 +1,107 @@
+package onceward
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// Compiler turns a stored contract document back into a Tool.
+type Compiler func(name ToolName, source []byte) (Tool, error)
+
+// Registry holds the contracts in force and, for live operations, the versions
+// that they started under. It is safe for concurrent use.
+type Registry struct {
+	store   Store
+	compile Compiler
+
+	mu     sync.RWMutex
+	active map[ToolName]Tool
+	old    map[toolVersion]Tool
+}
+
+type toolVersion struct {
+	name    ToolName
+	version string
+}
+
+// NewRegistry returns an empty registry.
+func NewRegistry(store Store, compile Compiler) *Registry {
+	return &Registry{store: store, compile: compile, active: map[ToolName]Tool{}, old: map[toolVersion]Tool{}}
+}
+
+// Activate puts a set of contracts in force in place of the present set. It
+// records each version in the ledger first; if one of them is refused, nothing
+// changes here. CodeContractSuperseded: the ledger already holds a newer
+// version, and force is false.
+func (r *Registry) Activate(ctx context.Context, tools []Tool, force bool) error {
+	next := make(map[ToolName]Tool, len(tools))
+	for _, t := range tools {
+		i := t.Info()
+		if next[i.Name] != nil {
+			return Errorf(CodeContractInvalid, "two contracts are named %s", i.Name)
+		}
+		next[i.Name] = t
+	}
+	for _, name := range slices.Sorted(maps.Keys(next)) {
+		i := next[name].Info()
+		err := r.store.Activate(ctx, ContractVersion{Tool: name, Version: i.Version, Source: i.Source}, force)
+		if err != nil {
+			return fmt.Errorf("activate contract %s: %w", name, err)
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for name, t := range r.active {
+		r.old[toolVersion{name, t.Info().Version}] = t
+	}
+	r.active = next
+	return nil
+}
+
+// Active returns the contract in force, or an Error with CodeToolNotFound.
+func (r *Registry) Active(name ToolName) (Tool, error) {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	if t := r.active[name]; t != nil {
+		return t, nil
+	}
+	return nil, &Error{Code: CodeToolNotFound, Op: "find tool", Message: fmt.Sprintf("no contract named %q is in force", name),
+		Hint: "onceward contract list shows the names"}
+}
+
+// Version returns one version of a contract, from memory or from the ledger.
+func (r *Registry) Version(ctx context.Context, name ToolName, version string) (Tool, error) {
+	r.mu.RLock()
+	t := r.active[name]
+	if t == nil || t.Info().Version != version {
+		t = r.old[toolVersion{name, version}]
+	}
+	r.mu.RUnlock()
+	if t != nil {
+		return t, nil
+	}
+	c, err := r.store.Contract(ctx, name, version)
+	if err != nil {
+		return nil, fmt.Errorf("load contract %s version %s: %w", name, version, err)
+	}
+	if t, err = r.compile(name, c.Source); err != nil {
+		return nil, fmt.Errorf("compile contract %s version %s: %w", name, version, err)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.old[toolVersion{name, version}] = t
+	return t, nil
+}
+
+// All returns the contracts in force, by name.
+func (r *Registry) All() []Tool {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return slices.SortedFunc(maps.Values(r.active), func(a, b Tool) int {
+		return strings.Compare(string(a.Info().Name), string(b.Info().Name))
+	})
+}

@@ -1,0 +1,199 @@
+package onceward
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/hex"
+	"fmt"
+	"time"
+)
+
+// ClaimTokenMin is the shortest claim token: it is what a lost answer is asked
+// again with, and what the attempt's secret is made from.
+const ClaimTokenMin = 16
+
+// Grant is what a remote claim gets: the operation, and an attempt of the
+// caller's own if Secret is not empty.
+type Grant struct {
+	Answer
+	Attempt    AttemptID
+	Secret     string    // for heartbeat and outcome; empty: there is nothing to perform
+	LeaseUntil time.Time // silence past it is unknown
+}
+
+// Claim claims an intention that the caller performs itself. The same claim
+// token gets the same attempt and secret, so that a lost answer is harmless.
+func (l *Ledger) Claim(ctx context.Context, in Intent, token string) (*Grant, error) {
+	t, err := l.tools.Active(in.Tool)
+	if err != nil {
+		return nil, err
+	}
+	if !t.Info().Policy.RemoteExecutor {
+		return nil, &Error{Code: CodeInvalidRequest, Op: "claim", Message: fmt.Sprintf("tool %s is performed by onceward", in.Tool), Hint: "use POST /v1/operations, or set executor: caller in the contract"}
+	}
+	if len(token) < ClaimTokenMin {
+		return nil, &Error{Code: CodeInvalidRequest, Op: "claim", Message: fmt.Sprintf("claim_token is shorter than %d characters", ClaimTokenMin), Hint: "make a random one for each try, and repeat it if the answer is lost"}
+	}
+	wait, err := boundedWait(in.Wait)
+	if err != nil {
+		return nil, err
+	}
+	p, err := t.Prepare(&in, 0)
+	if err != nil {
+		return nil, err
+	}
+	id := NewOperationID(in.Principal.Tenant, in.Tool, p.Key)
+	op, won, err := l.claim(ctx, &in, t, p, remoteStarter(id, 1, token))
+	if err != nil {
+		return nil, err
+	}
+	if won {
+		return l.grant(op, token, DecisionFresh), nil
+	}
+	return l.claimStored(ctx, &in, t, p, op, token, wait)
+}
+
+// remoteStarter makes the attempt's secret from the token: whoever knows the
+// token gets the same secret again, and nothing but hashes is stored.
+func remoteStarter(id OperationID, number int, token string) starter {
+	secret := sha256.Sum256([]byte(attemptSecret(id, number, token)))
+	return starter{claimToken: hashToken(token), secretHash: secret[:]}
+}
+
+func hashToken(token string) string {
+	sum := sha256.Sum256([]byte("onceward/claim-token/v1\n" + token))
+	return hex.EncodeToString(sum[:16])
+}
+
+func attemptSecret(id OperationID, number int, token string) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "onceward/attempt-secret/v1\n%s.%d\n%s", id, number, token))
+	return hex.EncodeToString(sum[:])
+}
+
+func (l *Ledger) grant(op *Operation, token string, d Decision) *Grant {
+	g := &Grant{Answer: Answer{Operation: op, Decision: d, RetryAfter: l.retryAfter(op)}}
+	if a := op.Running(); a != nil && a.ClaimToken == hashToken(token) {
+		g.Attempt = AttemptID{Operation: op.ID, Number: a.Number}
+		g.Secret, g.LeaseUntil = attemptSecret(op.ID, a.Number, token), a.LeaseUntil
+	}
+	return g
+}
+
+// claimStored answers a claim of an intention that is there already: with its
+// own attempt again, with a new attempt where one may start, else like any duplicate.
+func (l *Ledger) claimStored(ctx context.Context, in *Intent, t Tool, p *Prepared, op *Operation, token string, wait time.Duration) (*Grant, error) {
+	if op.Retired {
+		return nil, keyRetired(op)
+	}
+	if err := l.sameIntention(ctx, t, p, op); err != nil {
+		return nil, err
+	}
+	if g := l.grant(op, token, DecisionJoined); g.Secret != "" {
+		return g, nil
+	}
+	if err := refuseDuplicate(in.OnDuplicate, op); err != nil {
+		return nil, err
+	}
+	op, err := l.change(ctx, op, func(now *Operation, at time.Time) ([]fact, error) {
+		if now.State != StateReady || now.NextStep(at) != StepNone || at.Before(now.startFrom()) {
+			return nil, nil
+		}
+		return l.startFacts(now, at, remoteStarter(now.ID, now.Attempt()+1, token)), nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if g := l.grant(op, token, DecisionJoined); g.Secret != "" {
+		return g, nil
+	}
+	a, err := l.duplicate(ctx, in, t, p, op, wait)
+	if err != nil {
+		return nil, err
+	}
+	return &Grant{Answer: *a}, nil
+}
+
+// remoteAttempt loads the operation of an attempt and checks its secret.
+func (l *Ledger) remoteAttempt(ctx context.Context, p Principal, id AttemptID, secret string) (*Operation, *Attempt, error) {
+	op, _, err := l.load(ctx, p.Tenant, id.Operation)
+	if err != nil {
+		return nil, nil, err
+	}
+	hash := sha256.Sum256([]byte(secret))
+	for i := range op.Attempts {
+		if a := &op.Attempts[i]; a.Number == id.Number && a.SecretHash != nil && subtle.ConstantTimeCompare(a.SecretHash, hash[:]) == 1 {
+			return op, a, nil
+		}
+	}
+	return nil, nil, &Error{Code: CodeAttemptNotFound, Op: "find attempt", OperationID: id.Operation, Message: "no such attempt, or its secret does not match",
+		Hint: "use the attempt and secret that the claim answered with"}
+}
+
+// Heartbeat prolongs the lease of a remote attempt by the contract's lease from
+// now. CodeFenceLost: the attempt does not hold the lease any more; stop writing.
+func (l *Ledger) Heartbeat(ctx context.Context, p Principal, id AttemptID, secret string) (time.Time, error) {
+	op, _, err := l.remoteAttempt(ctx, p, id, secret)
+	if err != nil {
+		return time.Time{}, err
+	}
+	op, err = l.change(ctx, op, func(now *Operation, at time.Time) ([]fact, error) {
+		return facts(p.String(), LeaseProlonged{Attempt: id.Number, Until: at.Add(now.Policy.Lease)}), nil
+	})
+	if err != nil {
+		return time.Time{}, err
+	}
+	return op.Running().LeaseUntil, nil
+}
+
+// RemoteOutcome is what the performer of a remote attempt knows.
+type RemoteOutcome struct {
+	Verdict   Verdict // done, not_done or unknown
+	Reference string
+	Result    *Result
+	Failure   Failure
+	Evidence  *Evidence
+}
+
+// ReportOutcome records the outcome of a remote attempt. Reporting the same
+// outcome again changes nothing. A late report is kept as evidence and settles
+// only its own attempt.
+func (l *Ledger) ReportOutcome(ctx context.Context, p Principal, id AttemptID, secret string, out RemoteOutcome) (*Operation, error) {
+	op, _, err := l.remoteAttempt(ctx, p, id, secret)
+	if err != nil {
+		return nil, err
+	}
+	return l.change(ctx, op, func(now *Operation, at time.Time) ([]fact, error) {
+		for i := range now.Attempts {
+			if a := &now.Attempts[i]; a.Number == id.Number && saysAlready(a, out) {
+				return nil, nil
+			}
+		}
+		sent := Sent{Reach: ReachBodyWritten, LastByteAt: at}
+		f := fact{actor: p.String(), evidence: out.Evidence}
+		switch out.Verdict {
+		case VerdictDone:
+			f.event = AttemptDone{Attempt: id.Number, Sent: sent, Reference: out.Reference, Result: out.Result, Settler: SettledByAnswer}
+		case VerdictNotDone:
+			f.event = AttemptNotDone{Attempt: id.Number, Failure: out.Failure}
+		case VerdictUnknown, VerdictInProgress:
+			f.event = AttemptUnknown{Attempt: id.Number, Sent: sent, Failure: out.Failure}
+		default:
+			return nil, Errorf(CodeInvalidRequest, "an outcome is done, not_done or unknown")
+		}
+		return []fact{f}, nil
+	})
+}
+
+// saysAlready reports whether the attempt stands as the report says.
+func saysAlready(a *Attempt, out RemoteOutcome) bool {
+	switch out.Verdict {
+	case VerdictDone:
+		return a.Status == StatusDone && a.Reference == out.Reference
+	case VerdictNotDone:
+		return a.Status == StatusNotDone
+	case VerdictUnknown, VerdictInProgress:
+		return a.Status != StatusRunning
+	}
+	return false
+}

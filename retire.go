@@ -1,0 +1,30 @@
+package onceward
+
+// retired slims the row to its tombstone: digest, state, reference, first and
+// last time stay; bodies, attempts and timeline go (rule 8).
+func (m *step) retired(e Retired) error {
+	o := &m.op
+	if o.Retired {
+		return forbidden(o, e, "it is a tombstone already")
+	}
+	if o.OpenAttempts() > 0 && o.State != StateAbandoned {
+		return forbidden(o, e, "an attempt is open")
+	}
+	o.Retired = true
+	o.Input, o.Request, o.Result, o.Prints = nil, nil, nil, nil
+	o.Attempts, o.ProviderKey, o.SerialKey, o.TraceParent = nil, "", "", ""
+	o.Failure.Message = ""
+	return nil
+}
+
+// keyTakenAnew starts the next generation of a retired key in the same row.
+func (m *step) keyTakenAnew(e KeyTakenAnew) error {
+	o := &m.op
+	if !o.Retired || !o.Policy.KeyReusable {
+		return forbidden(o, e, "the key is refused for good")
+	}
+	next := e.Next
+	next.Version, next.Token, next.Generation = o.Version, o.Token, o.Generation+1
+	*o = next
+	return nil
+}

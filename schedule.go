@@ -1,0 +1,238 @@
+package onceward
+
+import (
+	"encoding/binary"
+	"hash/fnv"
+	"time"
+)
+
+// samekey reports whether every attempt of the operation names the same effect
+// at the provider: one key it honours, or one chosen ID.
+func (o *Operation) samekey() bool {
+	return o.Effect == EffectKeyedWrite || o.Effect == EffectConditionalWrite || !o.Effect.Writes()
+}
+
+// resendAllowed reports whether the class allows a re-send at this time
+// although an earlier attempt is open (section 2, rule 6). A provider's key is
+// trusted from the first possible send for its window, less the deadline and
+// one minute.
+func (o *Operation) resendAllowed(at time.Time) bool {
+	switch o.Effect {
+	case EffectRead, EffectCompute, EffectConditionalWrite:
+		return true
+	case EffectKeyedWrite:
+		w := o.Policy.KeyWindow
+		if w == KeyWindowForever {
+			return true
+		}
+		return w > 0 && at.Before(o.firstPossibleSend().Add(w-o.Policy.Deadline-keyWindowMargin))
+	case EffectProbedWrite, EffectUnsafeWrite:
+		return false
+	}
+	return false
+}
+
+// resendWanted reports whether a re-send is allowed and there is a point in it.
+func (o *Operation) resendWanted(at time.Time) bool {
+	return o.resendAllowed(at) && o.BudgetLeft() && !o.CancelRequested && !o.pastNotAfter(at) &&
+		(o.Failure.Retryable || o.Failure.Class == ClassAuth)
+}
+
+// pastNotAfter reports whether the intent is too old to be started.
+func (o *Operation) pastNotAfter(at time.Time) bool {
+	return o.Policy.NotAfter > 0 && at.After(o.IntentAt.Add(o.Policy.NotAfter))
+}
+
+// overdue reports whether nothing automatic can settle an unknown outcome any more.
+func (o *Operation) overdue(at time.Time) bool {
+	if o.resendWanted(at) {
+		return false
+	}
+	if !o.Policy.HasProbe || !o.Effect.Writes() {
+		return true
+	}
+	return at.After(o.UnknownSince.Add(o.Policy.RecoveryWindow)) && at.After(o.provableAt())
+}
+
+// overdueReason says in words why a person is asked.
+func (o *Operation) overdueReason() string {
+	switch {
+	case o.Policy.HasProbe:
+		return "the look-up could not settle it within the recovery window"
+	case o.Effect == EffectUnsafeWrite:
+		return "the provider offers no look-up: only a person can find out"
+	case !o.BudgetLeft():
+		return "the budget of attempts is spent and an attempt is still open"
+	case o.CancelRequested:
+		return "a cancel was requested while an attempt is open, and there is no look-up"
+	default:
+		return "sending again is not safe any more, and there is no look-up"
+	}
+}
+
+// nextLook is when an unknown outcome has to be looked at again.
+//
+// Why probe before settle has passed: a found effect is proof at any time, so
+// an early look-up answers the caller soon; only absence has to wait.
+func (o *Operation) nextLook(at time.Time, retryAfter time.Duration) time.Time {
+	if o.resendWanted(at) {
+		return at.Add(max(retryAfter, o.backoff(o.spent())))
+	}
+	if !o.Policy.HasProbe {
+		return at // nothing to wait for: a person is asked
+	}
+	due := at.Add(max(retryAfter, o.backoff(o.Probes)))
+	if o.Probes == 0 {
+		due = at.Add(retryAfter)
+	}
+	if p := o.provableAt(); at.Before(p) && due.After(p) {
+		due = p.Add(time.Millisecond)
+	}
+	return due
+}
+
+// backoff is the wait after n tries: initial doubled n-1 times up to max, of
+// which the second half is jitter. The jitter comes from the operation's ID, so
+// that the machine needs no randomness and neighbours still spread.
+func (o *Operation) backoff(n int) time.Duration {
+	d := o.Policy.BackoffInitial
+	for i := 1; i < n && d < o.Policy.BackoffMax; i++ {
+		d *= 2
+	}
+	if o.Policy.BackoffMax > 0 {
+		d = min(d, o.Policy.BackoffMax)
+	}
+	if d <= 0 {
+		return 0
+	}
+	h := fnv.New64a()
+	h.Write(o.ID[:])
+	h.Write(binary.LittleEndian.AppendUint64(nil, uint64(n)))
+	half := d / 2
+	return half + time.Duration(h.Sum64()%uint64(d-half+1))
+}
+
+// Step is what a worker has to do for an operation now.
+type Step uint8
+
+// The steps.
+const (
+	StepNone           Step = iota
+	StepStart               // start an attempt
+	StepExpire              // the lease is over: LeaseExpired
+	StepProbe               // look the effect up
+	StepResend              // ResendDue, then start
+	StepLapse               // ResendLapsed
+	StepEscalate            // SettleOverdue
+	StepCancel              // NotAfterPassed
+	StepExpireApproval      // ApprovalExpired
+)
+
+// NextStep says what a worker has to do at this time, StepNone if nothing.
+func (o *Operation) NextStep(at time.Time) Step {
+	switch o.State {
+	case StateAwaitingApproval:
+		if o.pastNotAfter(at) {
+			return StepCancel
+		}
+		if o.Policy.ApprovalExpiry > 0 && !at.Before(o.IntentAt.Add(o.Policy.ApprovalExpiry)) {
+			return StepExpireApproval
+		}
+	case StateReady:
+		return o.nextStart(at)
+	case StateEffectPending:
+		if a := o.Running(); a != nil && !at.Before(a.LeaseUntil) {
+			return StepExpire
+		}
+	case StateOutcomeUnknown:
+		switch {
+		case at.Before(o.DueAt) && o.Parked != ParkToolPaused:
+		case o.overdue(at):
+			return StepEscalate
+		case o.resendWanted(at):
+			return StepResend
+		default:
+			return StepProbe
+		}
+	case StateSucceeded:
+		if !o.DueAt.IsZero() && !at.Before(o.DueAt) {
+			return StepProbe // are open attempts a second effect?
+		}
+	case StateNeedsReview, StateFailed, StateAbandoned, StateCancelled, StateCompensated:
+	}
+	return StepNone
+}
+
+// lapseAt is when an operation that waits to be started has to be looked at
+// although nobody released it: its intent gets too old, or its provider key
+// does. Zero: never.
+func (o *Operation) lapseAt() time.Time {
+	var at time.Time
+	if o.Policy.NotAfter > 0 {
+		at = o.IntentAt.Add(o.Policy.NotAfter + time.Millisecond)
+	}
+	if w := o.Policy.KeyWindow; o.OpenAttempts() > 0 && o.Effect == EffectKeyedWrite && w > 0 && w != KeyWindowForever {
+		if end := o.firstPossibleSend().Add(w - o.Policy.Deadline - keyWindowMargin); at.IsZero() || end.Before(at) {
+			at = end
+		}
+	}
+	return at
+}
+
+// startFrom is when a remote attempt may be claimed again after a failure.
+func (o *Operation) startFrom() time.Time {
+	if o.Attempt() == 0 {
+		return time.Time{}
+	}
+	return o.DueAt
+}
+
+func (o *Operation) nextStart(at time.Time) Step {
+	open := o.OpenAttempts() > 0
+	switch {
+	case open && !o.ResendConfirmed && !o.resendWanted(at):
+		return StepLapse
+	case !open && o.pastNotAfter(at):
+		return StepCancel
+	case o.Policy.RemoteExecutor, at.Before(o.DueAt) && o.Parked != ParkToolPaused:
+		return StepNone
+	default:
+		return StepStart
+	}
+}
+
+// DueFor derives the due row of an operation: nil if it is on the happy path.
+func DueFor(o *Operation) *Due {
+	d := &Due{ID: o.ID, Tenant: o.Tenant, Tool: o.Tool, State: o.State, Parked: o.Parked, At: o.DueAt, Since: o.UpdatedAt}
+	switch o.State {
+	case StateAwaitingApproval:
+		d.Kind = DueApproval
+	case StateReady:
+		d.Kind = DueStart
+		if o.Policy.RemoteExecutor {
+			d.At = o.lapseAt() // its caller claims it; nobody here starts it
+		}
+	case StateEffectPending:
+		if o.DueAt.IsZero() {
+			return nil // a first attempt: found by its owner
+		}
+		d.Kind = DueLease
+	case StateOutcomeUnknown:
+		d.Kind = DueSettle
+	case StateNeedsReview:
+		d.Kind = DueReview
+	case StateSucceeded:
+		if o.DueAt.IsZero() {
+			return nil
+		}
+		d.Kind = DueSettle
+	case StateFailed, StateAbandoned, StateCancelled:
+		d.Kind = DueEnded
+		if o.Retired {
+			return nil
+		}
+	case StateCompensated:
+		return nil
+	}
+	return d
+}

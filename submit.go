@@ -1,0 +1,184 @@
+package onceward
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// Decision says how a request was answered.
+type Decision string
+
+// The decisions.
+const (
+	DecisionFresh     Decision = "fresh"     // this request created the operation
+	DecisionReplayed  Decision = "replayed"  // the stored end was returned
+	DecisionJoined    Decision = "joined"    // waited with the first
+	DecisionBlocked   Decision = "blocked"   // refused
+	DecisionEscalated Decision = "escalated" // unknown, or a person has to act
+)
+
+// Answer is what a request gets. Operation is never nil.
+type Answer struct {
+	Operation  *Operation
+	Decision   Decision
+	RetryAfter time.Duration // how long to wait before asking again; 0: final, or no advice
+}
+
+// Submit is the main job: it claims the intention atomically, makes at most one
+// attempt, and waits for the end up to the intent's wait. The same intention
+// again gets the first one's answer.
+//
+// Errors leave nothing behind, but for CodeMayBeRecorded: then the same key has
+// to be asked again. CodeCanceled ends only the waiting.
+func (l *Ledger) Submit(ctx context.Context, in Intent) (*Answer, error) {
+	t, err := l.tools.Active(in.Tool)
+	if err != nil {
+		return nil, err
+	}
+	if t.Info().Policy.RemoteExecutor {
+		return nil, &Error{Code: CodeInvalidRequest, Op: "submit", Message: fmt.Sprintf("tool %s is performed by its caller", in.Tool),
+			Hint: "claim it at POST /v1/operations:claim"}
+	}
+	wait, err := boundedWait(in.Wait)
+	if err != nil {
+		return nil, err
+	}
+	p, err := t.Prepare(&in, 0)
+	if err != nil {
+		return nil, err
+	}
+	op, won, err := l.claim(ctx, &in, t, p, starter{})
+	if err != nil {
+		return nil, err
+	}
+	if !won {
+		return l.duplicate(ctx, &in, t, p, op, wait)
+	}
+	return l.answerFresh(ctx, op, wait)
+}
+
+func boundedWait(d time.Duration) (time.Duration, error) {
+	if d < 0 {
+		return DefaultWait, nil
+	}
+	if d > MaxWait {
+		return 0, &Error{Code: CodeUnsupportedPolicy, Op: "submit", Message: fmt.Sprintf("wait %s is longer than %s", d, MaxWait), Hint: "wait less, then ask again with the same key"}
+	}
+	return d, nil
+}
+
+// starter says who makes the first attempt. The zero value is this process.
+type starter struct {
+	claimToken string
+	secretHash []byte
+}
+
+func (s starter) remote() bool { return s.claimToken != "" }
+
+// claim inserts the operation, with its first attempt if it may start, unless
+// the identity is there already. The provider is not called before the commit.
+//
+// Crash point: claim.before_commit, claim.after_commit.
+func (l *Ledger) claim(ctx context.Context, in *Intent, t Tool, p *Prepared, s starter) (*Operation, bool, error) {
+	info := t.Info()
+	at := l.clock.now()
+	op := NewOperation(in, p, info, 0, at)
+	c, out, err := l.build(&op, l.firstFacts(&op, at, s), at)
+	if err != nil {
+		return nil, false, err
+	}
+	for _, k := range p.Aliases {
+		c.Aliases = append(c.Aliases, NewOperationID(op.Tenant, op.Tool, k))
+	}
+	started := c.After.State == StateEffectPending && !s.remote()
+	if started {
+		l.live.add(&c.After)
+	}
+	l.crash("claim.before_commit")
+	stored, applied, err := l.write(context.WithoutCancel(ctx), c)
+	if err != nil || !applied {
+		if started {
+			l.live.remove(op.ID)
+		}
+		if err == nil && stored == nil {
+			err = &Error{Code: CodeLedgerCorrupt, OperationID: op.ID, Message: "the claim lost to a row that is not there"}
+		}
+		if err != nil {
+			return nil, false, fmt.Errorf("claim operation %s: %w", op.ID, err)
+		}
+		if stored.Tenant != op.Tenant || stored.Tool != op.Tool {
+			return nil, false, &Error{Code: CodeKeyCollision, Op: "claim", OperationID: op.ID, Message: "another identity has this operation ID"}
+		}
+		_, err = l.hydrate(ctx, stored)
+		return stored, false, err
+	}
+	l.crash("claim.after_commit")
+	l.carryOut(stored, out)
+	if started {
+		l.dispatch(stored, t)
+	}
+	return stored, true, nil
+}
+
+// firstFacts says whether a new operation's first attempt may start now.
+func (l *Ledger) firstFacts(op *Operation, at time.Time, s starter) []fact {
+	if op.State != StateReady {
+		return nil
+	}
+	if !s.remote() && op.Policy.RemoteExecutor {
+		return nil
+	}
+	return l.startFacts(op, at, s)
+}
+
+// startFacts starts an attempt, or parks it where something says wait.
+func (l *Ledger) startFacts(op *Operation, at time.Time, s starter) []fact {
+	if _, paused := l.switches.find(op.Tenant, op.Tool); paused {
+		return facts(l.opts.Owner, StartParked{Why: ParkToolPaused})
+	}
+	if wait, ok := l.rates.take(op.Tenant, op.Tool, op.Policy.Rate, l.opts.Clock.Now()); !ok {
+		return facts(l.opts.Owner, StartParked{Why: ParkRate, Until: at.Add(wait)})
+	}
+	owner := l.opts.Owner
+	if s.remote() {
+		owner = ownerCaller
+	}
+	return facts(l.opts.Owner, AttemptStarted{Owner: owner, LeaseUntil: at.Add(op.Policy.Lease), ClaimToken: s.claimToken, SecretHash: s.secretHash})
+}
+
+// ownerCaller is the owner of remote attempts.
+const ownerCaller = "caller"
+
+// answerFresh waits for what this request created.
+func (l *Ledger) answerFresh(ctx context.Context, op *Operation, wait time.Duration) (*Answer, error) {
+	op, err := l.await(ctx, op, wait)
+	if err != nil {
+		return nil, err
+	}
+	return &Answer{Operation: op, Decision: DecisionFresh, RetryAfter: l.retryAfter(op)}, nil
+}
+
+// retryAfter advises when to ask again: 0 for an end that stays.
+func (l *Ledger) retryAfter(op *Operation) time.Duration {
+	now := l.clock.now()
+	switch op.State {
+	case StateSucceeded, StateCancelled, StateCompensated, StateAbandoned:
+		return 0
+	case StateFailed:
+		if from := op.RetryFrom(); !from.IsZero() {
+			return max(time.Second, from.Sub(now))
+		}
+		return 0
+	case StateAwaitingApproval, StateNeedsReview:
+		return time.Minute
+	case StateReady, StateEffectPending, StateOutcomeUnknown:
+		if op.Parked == ParkToolPaused {
+			return time.Minute
+		}
+		if op.DueAt.After(now) {
+			return min(time.Minute, max(time.Second, op.DueAt.Sub(now)))
+		}
+	}
+	return time.Second
+}

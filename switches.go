@@ -1,0 +1,117 @@
+package onceward
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// switches is this process's picture of the shared tool switches.
+type switches struct {
+	mu     sync.RWMutex
+	paused map[switchKey]ToolSwitch
+}
+
+type switchKey struct {
+	tenant Tenant
+	tool   ToolName
+}
+
+// paused returns the switch that stops the tool, if one does.
+func (s *switches) find(t Tenant, tool ToolName) (ToolSwitch, bool) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if sw, ok := s.paused[switchKey{t, tool}]; ok {
+		return sw, true
+	}
+	sw, ok := s.paused[switchKey{t, ""}]
+	return sw, ok
+}
+
+func (s *switches) set(sw ToolSwitch) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.paused == nil {
+		s.paused = map[switchKey]ToolSwitch{}
+	}
+	if sw.Paused {
+		s.paused[switchKey{sw.Tenant, sw.Tool}] = sw
+	} else {
+		delete(s.paused, switchKey{sw.Tenant, sw.Tool})
+	}
+}
+
+func (s *switches) replace(all []ToolSwitch) {
+	next := make(map[switchKey]ToolSwitch, len(all))
+	for _, sw := range all {
+		if sw.Paused {
+			next[switchKey{sw.Tenant, sw.Tool}] = sw
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.paused = next
+}
+
+// RefreshSwitches reads the shared tool switches. A worker calls it at least
+// once a second, so that a pause takes effect on every replica within one.
+func (l *Ledger) RefreshSwitches(ctx context.Context) error {
+	all, err := l.store.Switches(ctx)
+	if err != nil {
+		return err
+	}
+	l.switches.replace(all)
+	return nil
+}
+
+// Paused returns the switch that stops a tool in a tenant, if one does.
+func (l *Ledger) Paused(t Tenant, tool ToolName) (ToolSwitch, bool) { return l.switches.find(t, tool) }
+
+// PauseTool stops new attempts of a tool (all tools when empty). Running
+// attempts settle. Reason is kept with who did it.
+func (l *Ledger) PauseTool(ctx context.Context, p Principal, tool ToolName, reason string) error {
+	if reason == "" {
+		return &Error{Code: CodeEvidenceRequired, Op: "pause tool", Message: "a pause needs a reason", Hint: "say why, so that the next person knows when to resume"}
+	}
+	if tool != "" {
+		if _, err := l.tools.Active(tool); err != nil {
+			return err
+		}
+	}
+	sw := ToolSwitch{Tenant: p.Tenant, Tool: tool, Paused: true, Reason: reason, By: p.String(), At: l.clock.now()}
+	if err := l.store.SetSwitch(ctx, sw); err != nil {
+		return err
+	}
+	l.switches.set(sw)
+	return nil
+}
+
+// resumeStep is how many parked operations a resume releases at a time.
+const resumeStep = 100
+
+// ResumeTool lets attempts of a tool start again and releases what waited, in
+// steps so that the provider is not flooded. It returns how many it released.
+func (l *Ledger) ResumeTool(ctx context.Context, p Principal, tool ToolName) (int, error) {
+	sw := ToolSwitch{Tenant: p.Tenant, Tool: tool, By: p.String(), At: l.clock.now()}
+	if err := l.store.SetSwitch(ctx, sw); err != nil {
+		return 0, err
+	}
+	l.switches.set(sw)
+	released := 0
+	for {
+		n, err := l.store.Unpark(ctx, p.Tenant, tool, ParkToolPaused, resumeStep)
+		released += n
+		if err != nil || n == 0 {
+			return released, err
+		}
+		l.Wake()
+		if n < resumeStep {
+			return released, nil
+		}
+		select {
+		case <-ctx.Done():
+			return released, ctx.Err()
+		case <-l.opts.Clock.After(50 * time.Millisecond):
+		}
+	}
+}

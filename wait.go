@@ -1,0 +1,111 @@
+package onceward
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// waiters wakes requests of this process that wait for an operation to move.
+type waiters struct {
+	mu sync.Mutex
+	by map[OperationID][]chan struct{}
+}
+
+func (w *waiters) register(id OperationID) (<-chan struct{}, func()) {
+	ch := make(chan struct{}, 1)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.by == nil {
+		w.by = map[OperationID][]chan struct{}{}
+	}
+	w.by[id] = append(w.by[id], ch)
+	return ch, func() { w.remove(id, ch) }
+}
+
+func (w *waiters) remove(id OperationID, ch chan struct{}) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	list := w.by[id]
+	for i, c := range list {
+		if c == ch {
+			list = append(list[:i], list[i+1:]...)
+			break
+		}
+	}
+	if len(list) == 0 {
+		delete(w.by, id)
+	} else {
+		w.by[id] = list
+	}
+}
+
+func (w *waiters) notify(id OperationID) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, c := range w.by[id] {
+		select {
+		case c <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// Poll intervals of a waiter whose operation is held by another process.
+const (
+	pollFirst = 20 * time.Millisecond
+	pollMax   = 500 * time.Millisecond
+)
+
+// settled reports whether waiting any longer for the operation is pointless
+// for a caller: it ended, a person has to act, or it waits for something else.
+func settled(op *Operation) bool {
+	switch op.State {
+	case StateReady:
+		return op.Parked == ParkToolPaused || op.Parked == ParkSerialize
+	case StateEffectPending, StateOutcomeUnknown:
+		return false
+	case StateAwaitingApproval, StateNeedsReview, StateSucceeded, StateFailed, StateAbandoned, StateCancelled, StateCompensated:
+		return true
+	}
+	return true
+}
+
+// await waits until the operation is settled or the time is over, and returns
+// the newest row that it saw. The caller's hanging up ends only the waiting.
+func (l *Ledger) await(ctx context.Context, op *Operation, wait time.Duration) (*Operation, error) {
+	if settled(op) || wait <= 0 {
+		return op, nil
+	}
+	moved, done := l.waiters.register(op.ID)
+	defer done()
+	over := l.opts.Clock.After(wait)
+	poll := pollFirst
+	for {
+		newest, err := l.writer.Read(ctx, op.ID)
+		if err != nil {
+			return op, err
+		}
+		if newest != nil {
+			op = newest
+		}
+		if settled(op) {
+			return op, nil
+		}
+		if l.live.has(op.ID) {
+			poll = pollMax // our own attempt wakes us
+		}
+		select {
+		case <-moved:
+		case <-l.opts.Clock.After(poll):
+			poll = min(poll*2, pollMax)
+		case <-over:
+			return op, nil
+		case <-ctx.Done():
+			return op, &Error{Code: CodeCanceled, Op: "wait for operation", OperationID: op.ID, Message: "the caller stopped waiting",
+				Hint: "ask again with the same key", Err: ctx.Err()}
+		case <-l.draining:
+			return op, nil
+		}
+	}
+}
