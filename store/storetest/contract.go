@@ -1,0 +1,91 @@
+package storetest
+
+import (
+	"sync/atomic"
+
+	"github.com/onceward/onceward"
+)
+
+var contracts = []situation{
+	{"NewContractVersionBecomesActive", newContractVersion},
+	{"ActiveVersionAgainChangesNothing", activeVersionAgain},
+	{"SupersededVersionIsRefusedUnlessForced", supersededVersion},
+	{"AbsentContractIsNotFound", absentContract},
+	{"RacingReplicasActivateOnce", racingActivation},
+}
+
+func (f *fixture) version(name string) onceward.ContractVersion {
+	return onceward.ContractVersion{Tool: tool, Version: name, Source: []byte("kind: Tool # " + name + "\x00"), CreatedAt: f.origin}
+}
+
+func (f *fixture) contract(version string) onceward.ContractVersion {
+	f.Helper()
+	c, err := f.other.Contract(f.ctx, tool, version)
+	f.must(err)
+	return c
+}
+
+func newContractVersion(f *fixture) {
+	one, two := f.version("one"), f.version("two")
+	f.must(f.Store.Activate(f.ctx, one, false))
+	one.Serial, one.Active = 1, true
+	f.equal("the first version", one, f.contract("one"))
+	f.must(f.Store.Activate(f.ctx, two, false))
+	one.Active, two.Serial, two.Active = false, 2, true
+	f.equal("the first version", one, f.contract("one"))
+	f.equal("the second version", two, f.contract("two"))
+	other := f.version("one")
+	other.Tool = "mail.send"
+	f.must(f.Store.Activate(f.ctx, other, false))
+	f.equal("the active version of the first tool", true, f.contract("two").Active)
+	c, err := f.other.Contract(f.ctx, "mail.send", "one")
+	f.must(err)
+	f.equal("the serial under another tool", int64(1), c.Serial)
+}
+
+func activeVersionAgain(f *fixture) {
+	f.must(f.Store.Activate(f.ctx, f.version("one"), false))
+	before := f.contract("one")
+	again := f.version("one")
+	again.CreatedAt = f.origin.Add(step)
+	f.must(f.other.Activate(f.ctx, again, false))
+	f.must(f.other.Activate(f.ctx, again, true))
+	f.equal("the version", before, f.contract("one"))
+}
+
+func supersededVersion(f *fixture) {
+	f.must(f.Store.Activate(f.ctx, f.version("one"), false))
+	f.must(f.Store.Activate(f.ctx, f.version("two"), false))
+	f.code("the superseded version", f.other.Activate(f.ctx, f.version("one"), false), onceward.CodeContractSuperseded)
+	f.equal("the version in force", true, f.contract("two").Active)
+	f.must(f.other.Activate(f.ctx, f.version("one"), true))
+	one, two := f.contract("one"), f.contract("two")
+	if !one.Active || two.Active || one.Serial <= two.Serial {
+		f.Errorf("after force the versions are %d (active %t) and %d (active %t)", one.Serial, one.Active, two.Serial, two.Active)
+	}
+	f.code("the version that was put back", f.Store.Activate(f.ctx, f.version("two"), false), onceward.CodeContractSuperseded)
+}
+
+func absentContract(f *fixture) {
+	f.must(f.Store.Activate(f.ctx, f.version("one"), false))
+	_, err := f.other.Contract(f.ctx, tool, "two")
+	f.code("another version", err, onceward.CodeToolNotFound)
+	_, err = f.other.Contract(f.ctx, "mail.send", "one")
+	f.code("another tool", err, onceward.CodeToolNotFound)
+}
+
+func racingActivation(f *fixture) {
+	var failed atomic.Int32
+	race(6, func(i int) {
+		s := f.Store
+		if i%2 == 1 {
+			s = f.other
+		}
+		if err := s.Activate(f.ctx, f.version("one"), false); err != nil {
+			failed.Add(1)
+			f.Errorf("replica %d: %v", i, err)
+		}
+	})
+	f.equal("the replicas that failed", int32(0), failed.Load())
+	f.equal("the serial", int64(1), f.contract("one").Serial)
+}

@@ -1,0 +1,261 @@
+package storetest
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/onceward/onceward"
+)
+
+var dues = []situation{
+	{"DueRowIsTakenWhenItsTimeHasCome", dueRowIsTaken},
+	{"EarliestDueRowsAreTakenFirst", earliestFirst},
+	{"TakenRowIsHeldAndComesAgain", takenRowIsHeld},
+	{"RacingTakersShareTheRows", racingTakers},
+	{"DueRowIsReplacedKeptAndRemovedWithItsChange", dueRowFollowsItsChange},
+	{"LosingChangeLeavesTheDueRow", losingChangeLeavesTheDueRow},
+	{"RowWithoutTimeIsNeverTaken", rowWithoutTime},
+	{"NextDueIsTheEarliest", nextDueIsTheEarliest},
+}
+
+var parked = []situation{
+	{"ParkedRowsAreReleasedInStepsOldestFirst", parkedRowsAreReleasedInSteps},
+	{"UnparkReleasesOneToolForOneReason", unparkReleasesOneTool},
+	{"UnparkOfTheTenantReleasesEveryTool", unparkOfTheTenant},
+}
+
+// due is the operation's due row.
+func (f *fixture) due(op onceward.Operation, kind onceward.DueKind, at time.Time) *onceward.Due {
+	return &onceward.Due{
+		ID: op.ID, Tenant: op.Tenant, Tool: op.Tool, State: op.State, Kind: kind, At: at, Since: f.origin,
+	}
+}
+
+// waiting stores a ready operation that is due at the time.
+func (f *fixture) waiting(key string, at time.Time, edits ...func(*onceward.Due)) onceward.Operation {
+	f.Helper()
+	op := f.claimed(key, func(o *onceward.Operation) { o.State, o.Attempts, o.DueAt = onceward.StateReady, nil, at })
+	c := insert(op)
+	c.Due = f.due(op, onceward.DueStart, at)
+	for _, edit := range edits {
+		edit(c.Due)
+	}
+	f.store(c)
+	return op
+}
+
+// take takes due rows on a handle and gives their IDs.
+func (f *fixture) take(s onceward.Store, limit int, hold time.Duration) []onceward.OperationID {
+	f.Helper()
+	rows, now, err := s.TakeDue(f.ctx, limit, hold)
+	f.must(err)
+	if now.Before(f.origin) {
+		f.Fatalf("the clock says %v, want %v or later", now, f.origin)
+	}
+	var ids []onceward.OperationID
+	for _, d := range rows {
+		ids = append(ids, d.ID)
+	}
+	return ids
+}
+
+func dueRowIsTaken(f *fixture) {
+	op := f.waiting("k", f.origin.Add(step))
+	f.waiting("later", f.origin.Add(time.Hour))
+	if f.Advance != nil {
+		f.equal("the rows taken before their time", 0, len(f.take(f.other, 10, time.Minute)))
+	}
+	f.pass(step)
+	rows, _, err := f.other.TakeDue(f.ctx, 10, time.Minute)
+	f.must(err)
+	if len(rows) != 1 {
+		f.Fatalf("%d rows were taken, want the one whose time has come", len(rows))
+	}
+	got := rows[0]
+	got.At = time.Time{} // of no use to whoever takes it
+	f.equal("the row", onceward.Due{
+		ID: op.ID, Tenant: tenant, Tool: tool, State: onceward.StateReady, Kind: onceward.DueStart, Since: f.origin,
+	}, got)
+}
+
+func earliestFirst(f *fixture) {
+	second := f.waiting("b", f.origin.Add(-time.Second))
+	first := f.waiting("a", f.origin.Add(-time.Minute))
+	third := f.waiting("c", f.origin)
+	f.equal("the first two", []onceward.OperationID{first.ID, second.ID}, f.take(f.Store, 2, time.Minute))
+	f.equal("the third", []onceward.OperationID{third.ID}, f.take(f.other, 2, time.Minute))
+}
+
+func takenRowIsHeld(f *fixture) {
+	op := f.waiting("k", f.origin)
+	f.equal("the row", []onceward.OperationID{op.ID}, f.take(f.Store, 10, time.Hour))
+	f.equal("the row while it is held", 0, len(f.take(f.other, 10, time.Hour)))
+
+	brief := f.waiting("brief", f.origin)
+	f.equal("the row", []onceward.OperationID{brief.ID}, f.take(f.Store, 10, step))
+	f.pass(2 * step)
+	f.equal("the row after its hold", []onceward.OperationID{brief.ID}, f.take(f.other, 10, time.Hour))
+}
+
+func racingTakers(f *fixture) {
+	const size = 40
+	for i := range size {
+		f.waiting(fmt.Sprint(i), f.origin)
+	}
+	var mu sync.Mutex
+	taken := map[onceward.OperationID]int{}
+	race(6, func(i int) {
+		s := f.Store
+		if i%2 == 1 {
+			s = f.other
+		}
+		for {
+			rows, _, err := s.TakeDue(f.ctx, 3, time.Hour)
+			if err != nil {
+				f.Errorf("taker %d: %v", i, err)
+				return
+			}
+			if len(rows) == 0 {
+				return
+			}
+			mu.Lock()
+			for _, d := range rows {
+				taken[d.ID]++
+			}
+			mu.Unlock()
+		}
+	})
+	for id, times := range taken {
+		f.equal(fmt.Sprintf("the takers of %s", id), 1, times)
+	}
+	// A taker may pass over rows that another one is taking; nobody may lose one.
+	rest := f.take(f.Store, size, time.Hour)
+	f.equal("the rows taken in all", size, len(taken)+len(rest))
+}
+
+func dueRowFollowsItsChange(f *fixture) {
+	op := f.waiting("k", f.origin.Add(time.Hour))
+	op = next(op)
+	moved := update(op)
+	moved.Due = f.due(op, onceward.DueSettle, f.origin)
+	f.store(moved)
+
+	op = next(op)
+	f.store(update(op)) // neither Due nor DueGone: it stays
+	rows, _, err := f.other.TakeDue(f.ctx, 10, 0)
+	f.must(err)
+	if len(rows) != 1 || rows[0].Kind != onceward.DueSettle {
+		f.Fatalf("the due rows are %+v, want the one that was set last", rows)
+	}
+
+	gone := update(next(op))
+	gone.DueGone = true
+	f.store(gone)
+	f.equal("the rows after the removal", 0, len(f.take(f.other, 10, 0)))
+}
+
+func losingChangeLeavesTheDueRow(f *fixture) {
+	op := f.waiting("k", f.origin)
+	f.store(update(next(op)))
+	late := update(next(op))
+	late.DueGone = true
+	late.Records = []onceward.Record{{Event: "late"}}
+	late.Tool = &onceward.ToolSwitch{Tenant: tenant, Tool: tool, Paused: true}
+	again := insert(op)
+	again.After.Token = token()
+	again.Due = f.due(op, onceward.DueReview, time.Time{})
+	for _, c := range []onceward.Change{late, again} {
+		if r := f.commit(c)[0]; r.Applied || r.Stored == nil {
+			f.Fatalf("a late change gives %+v, want that it lost", r)
+		}
+	}
+	f.equal("the due rows", []onceward.OperationID{op.ID}, f.take(f.other, 10, 0))
+	f.equal("the records", 0, len(f.records(op.ID)))
+	switches, err := f.other.Switches(f.ctx)
+	f.must(err)
+	f.equal("the switches", 0, len(switches))
+}
+
+func rowWithoutTime(f *fixture) {
+	f.waiting("k", time.Time{})
+	f.equal("the rows taken", 0, len(f.take(f.other, 10, 0)))
+	at, _, err := f.other.NextDue(f.ctx)
+	f.must(err)
+	f.equal("the next due time", time.Time{}, at)
+}
+
+func nextDueIsTheEarliest(f *fixture) {
+	at, now, err := f.other.NextDue(f.ctx)
+	f.must(err)
+	f.equal("the next due time of nothing", time.Time{}, at)
+	if now.Before(f.origin) {
+		f.Fatalf("the clock says %v, want %v or later", now, f.origin)
+	}
+	f.waiting("a", f.origin.Add(time.Hour))
+	f.waiting("b", f.origin.Add(time.Minute))
+	f.waiting("c", time.Time{})
+	at, _, err = f.other.NextDue(f.ctx)
+	f.must(err)
+	f.equal("the next due time", f.origin.Add(time.Minute), at)
+}
+
+func park(why onceward.ParkReason, since time.Time) func(*onceward.Due) {
+	return func(d *onceward.Due) { d.Parked, d.Since = why, since }
+}
+
+func (f *fixture) unpark(tool onceward.ToolName, why onceward.ParkReason, limit int) int {
+	f.Helper()
+	n, err := f.Store.Unpark(f.ctx, tenant, tool, why, limit)
+	f.must(err)
+	return n
+}
+
+func parkedRowsAreReleasedInSteps(f *fixture) {
+	var ids []onceward.OperationID
+	for i := range 5 {
+		since := f.origin.Add(time.Duration(i) * time.Second)
+		op := f.waiting(fmt.Sprint(i), time.Time{}, park(onceward.ParkToolPaused, since))
+		ids = append(ids, op.ID)
+	}
+	f.equal("the first step", 2, f.unpark(tool, onceward.ParkToolPaused, 2))
+	f.equal("the rows released first", ids[:2], f.sortedTake(ids))
+	f.equal("the second step", 3, f.unpark(tool, onceward.ParkToolPaused, 10))
+	f.equal("the rows released then", ids[2:], f.sortedTake(ids))
+	f.equal("the third step", 0, f.unpark(tool, onceward.ParkToolPaused, 10))
+}
+
+// sortedTake takes what is due and gives it in the order of ids.
+func (f *fixture) sortedTake(ids []onceward.OperationID) []onceward.OperationID {
+	f.Helper()
+	taken := map[onceward.OperationID]bool{}
+	for _, id := range f.take(f.other, 100, time.Hour) {
+		taken[id] = true
+	}
+	var in []onceward.OperationID
+	for _, id := range ids {
+		if taken[id] {
+			in = append(in, id)
+		}
+	}
+	f.equal("the rows that nobody knows", len(taken), len(in))
+	return in
+}
+
+func unparkReleasesOneTool(f *fixture) {
+	mine := f.waiting("mine", time.Time{}, park(onceward.ParkToolPaused, f.origin))
+	f.waiting("rate", time.Time{}, park(onceward.ParkRate, f.origin))
+	f.waiting("tool", time.Time{}, park(onceward.ParkToolPaused, f.origin), func(d *onceward.Due) { d.Tool = "mail.send" })
+	f.waiting("tenant", time.Time{}, park(onceward.ParkToolPaused, f.origin), func(d *onceward.Due) { d.Tenant = "globex" })
+	f.waiting("review", time.Time{})
+	f.equal("the rows released", 1, f.unpark(tool, onceward.ParkToolPaused, 10))
+	f.equal("the rows that are due", []onceward.OperationID{mine.ID}, f.take(f.other, 10, time.Hour))
+}
+
+func unparkOfTheTenant(f *fixture) {
+	f.waiting("a", time.Time{}, park(onceward.ParkToolPaused, f.origin))
+	f.waiting("b", time.Time{}, park(onceward.ParkToolPaused, f.origin), func(d *onceward.Due) { d.Tool = "mail.send" })
+	f.waiting("c", time.Time{}, park(onceward.ParkToolPaused, f.origin), func(d *onceward.Due) { d.Tenant = "globex" })
+	f.equal("the rows released", 2, f.unpark("", onceward.ParkToolPaused, 10))
+	f.equal("the rows that are due", 2, len(f.take(f.other, 10, time.Hour)))
+}

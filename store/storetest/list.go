@@ -1,0 +1,207 @@
+package storetest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/onceward/onceward"
+)
+
+var listings = []situation{
+	{"ListIsNewestFirst", listIsNewestFirst},
+	{"PagesAreStableUnderInserts", pagesAreStable},
+	{"PagesBreakTiesByID", pagesBreakTiesByID},
+	{"PagesOfOnePathCoverEverythingOnce", pagesCoverEverythingOnce},
+	{"FiltersSelect", filtersSelect},
+	{"StatesOffThePathAreListed", statesOffThePath},
+	{"KeyIsLookedUp", keyIsLookedUp},
+	{"OtherTenantIsNotSeen", otherTenantIsNotSeen},
+	{"ListGivesWholeOperations", listGivesWholeOperations},
+	{"AgedWalksOldestFirstWithoutBodies", agedWalksOldestFirst},
+}
+
+// at sets when an operation was created.
+func at(t time.Time) func(*onceward.Operation) {
+	return func(o *onceward.Operation) { o.CreatedAt, o.UpdatedAt, o.IntentAt = t, t, t }
+}
+
+func (f *fixture) ago(n int) time.Time { return f.origin.Add(-time.Duration(n) * time.Second) }
+
+func cursor(op *onceward.Operation) onceward.Cursor {
+	return onceward.Cursor{CreatedAt: op.CreatedAt, ID: op.ID}
+}
+
+func listIsNewestFirst(f *fixture) {
+	f.equal("the listing of nothing", 0, len(f.list(onceward.Filter{})))
+	f.store(insert(f.claimed("b", at(f.ago(2)))), insert(f.claimed("a", at(f.ago(3)))), insert(f.claimed("c", at(f.ago(1)))))
+	f.equal("the listing", []string{"c", "b", "a"}, f.list(onceward.Filter{}))
+	f.equal("the first page", []string{"c", "b"}, f.list(onceward.Filter{Limit: 2}))
+}
+
+func pagesAreStable(f *fixture) {
+	for i := range 6 {
+		f.store(insert(f.claimed(fmt.Sprint(i), at(f.ago(10+i)))))
+	}
+	first := f.page(onceward.Filter{Limit: 3})
+	f.equal("the first page", []string{"0", "1", "2"}, keys(first))
+	f.store(insert(f.claimed("newer", at(f.ago(1)))))
+	f.equal("the second page", []string{"3", "4", "5"}, f.list(onceward.Filter{After: cursor(first[2]), Limit: 3}))
+	f.equal("the page after the last", 0, len(f.list(onceward.Filter{After: cursor(f.load(f.claimed("5").ID)), Limit: 3})))
+}
+
+func pagesBreakTiesByID(f *fixture) {
+	want := map[string]bool{}
+	for i := range 9 {
+		f.store(insert(f.claimed(fmt.Sprint(i))))
+		want[fmt.Sprint(i)] = true
+	}
+	var ids []string
+	filter := onceward.Filter{Limit: 2}
+	for page := f.page(filter); len(page) > 0; page = f.page(filter) {
+		for _, op := range page {
+			ids = append(ids, op.ID.String())
+			delete(want, string(op.Key))
+		}
+		filter.After = cursor(page[len(page)-1])
+	}
+	f.equal("the operations that no page shows", 0, len(want))
+	f.equal("the number of rows shown", 9, len(ids))
+	if !slices.IsSortedFunc(ids, func(a, b string) int { return strings.Compare(b, a) }) {
+		f.Errorf("operations of one instant are not in descending order of ID: %v", ids)
+	}
+}
+
+// offPath stores an operation in a state off the happy path, with its due row.
+func (f *fixture) offPath(key string, state onceward.State, created time.Time, edits ...func(*onceward.Operation)) {
+	f.Helper()
+	op := f.claimed(key, append([]func(*onceward.Operation){at(created), func(o *onceward.Operation) { o.State = state }}, edits...)...)
+	c := insert(op)
+	c.Due = f.due(op, onceward.DueEnded, time.Time{})
+	f.store(c)
+}
+
+func pagesCoverEverythingOnce(f *fixture) {
+	states := []onceward.State{onceward.StateFailed, onceward.StateReady, onceward.StateNeedsReview}
+	for i := range 30 {
+		f.offPath(fmt.Sprint(i), states[i%3], f.ago(i/2))
+	}
+	for _, filter := range []onceward.Filter{{States: states, Limit: 4}, {States: states[:2], Limit: 3}, {States: states[:1], Limit: 1}} {
+		want := f.list(onceward.Filter{States: filter.States})
+		var got []string
+		for page := f.page(filter); len(page) > 0; page = f.page(filter) {
+			got = append(got, keys(page)...)
+			filter.After = cursor(page[len(page)-1])
+		}
+		f.equal("the pages put together", want, got)
+		f.equal("their length", 10*len(filter.States), len(got))
+	}
+}
+
+func filtersSelect(f *fixture) {
+	f.store(
+		insert(f.claimed("plain", at(f.ago(9)))),
+		insert(f.claimed("mail", at(f.ago(8)), func(o *onceward.Operation) { o.Tool = "mail.send" })),
+		insert(f.claimed("run", at(f.ago(7)), func(o *onceward.Operation) { o.Run = "run-1" })),
+		insert(f.claimed("corr", at(f.ago(6)), func(o *onceward.Operation) { o.CorrelationID = "corr-1" })),
+		insert(f.claimed("both", at(f.ago(5)), func(o *onceward.Operation) { o.Run, o.CorrelationID = "run-1", "corr-1" })),
+	)
+	ended := f.claimed("ended", at(f.ago(4)))
+	f.store(insert(ended))
+	f.store(update(done(ended)))
+	pending := []onceward.State{onceward.StateEffectPending}
+	for name, c := range map[string]struct {
+		filter onceward.Filter
+		want   []string
+	}{
+		"tool":          {onceward.Filter{Tool: "mail.send"}, []string{"mail"}},
+		"run":           {onceward.Filter{Run: "run-1"}, []string{"both", "run"}},
+		"correlation":   {onceward.Filter{CorrelationID: "corr-1"}, []string{"both", "corr"}},
+		"both":          {onceward.Filter{Run: "run-1", CorrelationID: "corr-1"}, []string{"both"}},
+		"tool and run":  {onceward.Filter{Tool: "mail.send", Run: "run-1"}, nil},
+		"no such run":   {onceward.Filter{Run: "run-2"}, nil},
+		"run, page 2":   {onceward.Filter{Run: "run-1", After: cursor(f.load(f.claimed("both").ID))}, []string{"run"}},
+		"pending":       {onceward.Filter{States: pending}, []string{"both", "corr", "run", "mail", "plain"}},
+		"succeeded":     {onceward.Filter{States: []onceward.State{onceward.StateSucceeded}}, []string{"ended"}},
+		"run, pending":  {onceward.Filter{Run: "run-1", States: pending}, []string{"both", "run"}},
+		"tool, pending": {onceward.Filter{Tool: tool, States: pending, Limit: 2}, []string{"both", "corr"}},
+	} {
+		f.equal("the listing by "+name, c.want, f.list(c.filter))
+	}
+}
+
+func statesOffThePath(f *fixture) {
+	f.offPath("failed", onceward.StateFailed, f.ago(4))
+	f.offPath("review", onceward.StateNeedsReview, f.ago(3))
+	f.offPath("mail", onceward.StateFailed, f.ago(2), func(o *onceward.Operation) { o.Tool, o.Run = "mail.send", "run-1" })
+	ended := f.claimed("ended", at(f.ago(1)))
+	f.store(insert(ended))
+	f.store(update(done(ended)))
+	failed, review := onceward.StateFailed, onceward.StateNeedsReview
+	for name, c := range map[string]struct {
+		filter onceward.Filter
+		want   []string
+	}{
+		"one state":          {onceward.Filter{States: []onceward.State{failed}}, []string{"mail", "failed"}},
+		"two states":         {onceward.Filter{States: []onceward.State{failed, review}}, []string{"mail", "review", "failed"}},
+		"two, page 2":        {onceward.Filter{States: []onceward.State{review, failed}, After: cursor(f.load(f.claimed("review").ID))}, []string{"failed"}},
+		"one state, a tool":  {onceward.Filter{States: []onceward.State{failed}, Tool: tool}, []string{"failed"}},
+		"one state, a run":   {onceward.Filter{States: []onceward.State{failed}, Run: "run-1"}, []string{"mail"}},
+		"off and on":         {onceward.Filter{States: []onceward.State{failed, onceward.StateSucceeded}}, []string{"ended", "mail", "failed"}},
+		"a state of nothing": {onceward.Filter{States: []onceward.State{onceward.StateAbandoned}}, nil},
+		"a state twice":      {onceward.Filter{States: []onceward.State{review, review}}, []string{"review"}},
+	} {
+		f.equal("the listing by "+name, c.want, f.list(c.filter))
+	}
+}
+
+func keyIsLookedUp(f *fixture) {
+	op := f.claimed("k", func(o *onceward.Operation) { o.Run = "run-1" })
+	f.store(withAliases(op, f.claimed("earlier")))
+	f.equal("the key", []string{"k"}, f.list(onceward.Filter{Tool: tool, Key: "k"}))
+	f.equal("an earlier key of the same operation", []string{"k"}, f.list(onceward.Filter{Tool: tool, Key: "earlier"}))
+	f.equal("another key", 0, len(f.list(onceward.Filter{Tool: tool, Key: "other"})))
+	f.equal("the key under another tool", 0, len(f.list(onceward.Filter{Tool: "mail.send", Key: "k"})))
+	f.equal("the key in another run", 0, len(f.list(onceward.Filter{Tool: tool, Key: "k", Run: "run-2"})))
+	f.equal("the key in another state", 0, len(f.list(onceward.Filter{Tool: tool, Key: "k", States: []onceward.State{onceward.StateFailed}})))
+	f.equal("the page after the key", 0, len(f.list(onceward.Filter{Tool: tool, Key: "k", After: cursor(&op)})))
+}
+
+func otherTenantIsNotSeen(f *fixture) {
+	f.store(insert(f.claimed("mine")))
+	f.store(insert(f.claimed("theirs", func(o *onceward.Operation) { o.Tenant, o.Run = "globex", "run-1" })))
+	f.equal("my listing", []string{"mine"}, f.list(onceward.Filter{}))
+	f.equal("their listing", []string{"theirs"}, f.list(onceward.Filter{Tenant: "globex"}))
+	f.equal("their run, asked by me", 0, len(f.list(onceward.Filter{Run: "run-1"})))
+	f.equal("their key, asked by me", 0, len(f.list(onceward.Filter{Tool: tool, Key: "theirs"})))
+}
+
+func listGivesWholeOperations(f *fixture) {
+	op := f.claimed("k", func(o *onceward.Operation) { o.Input = make([]byte, 5000) })
+	f.store(insert(op))
+	f.equal("the operation listed", []*onceward.Operation{&op}, f.page(onceward.Filter{}))
+}
+
+func agedWalksOldestFirst(f *fixture) {
+	for i := range 5 {
+		f.store(insert(f.claimed(fmt.Sprint(i), at(f.ago(10-i)), func(o *onceward.Operation) {
+			o.Input = make([]byte, 3000)
+			if i%2 == 1 {
+				o.Tenant = "globex"
+			}
+		})))
+	}
+	f.store(insert(f.claimed("young", at(f.ago(1)))))
+	aged, err := f.other.Aged(f.ctx, onceward.Cursor{}, f.ago(3), 3)
+	f.must(err)
+	f.equal("the first page", []string{"0", "1", "2"}, keys(aged))
+	for _, op := range aged {
+		if op.Input != nil || op.Request != nil || op.Result != nil || op.Version != 1 || len(op.Attempts) != 1 {
+			f.Errorf("an aged operation is %+v, want it without bodies", op)
+		}
+	}
+	rest, err := f.other.Aged(f.ctx, cursor(aged[2]), f.ago(3), 3)
+	f.must(err)
+	f.equal("the second page", []string{"3", "4"}, keys(rest))
+}

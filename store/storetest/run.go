@@ -1,0 +1,51 @@
+package storetest
+
+import (
+	"testing"
+	"time"
+
+	"github.com/onceward/onceward"
+	"github.com/onceward/onceward/store"
+)
+
+// Opened is a store on a fresh, empty database.
+type Opened struct {
+	// Store is the handle under test. Whoever opens it closes it in a Cleanup.
+	Store onceward.Store
+
+	// Again opens another handle on the same database, as another process
+	// would. It closes it in a Cleanup.
+	Again func(t *testing.T) onceward.Store
+
+	// Advance moves the database's clock, for all handles. Nil where that
+	// cannot be done: the suite then waits until the clock has passed by itself,
+	// for a twentieth of a second at most.
+	Advance func(d time.Duration)
+
+	// Journal reads the whole journal in the order of its positions: one
+	// element a commit.
+	Journal func(t *testing.T) [][]store.Entry
+}
+
+// Run runs the suite. open is called once a test, and from several tests at
+// once.
+func Run(t *testing.T, open func(t *testing.T) Opened) {
+	t.Helper()
+	for _, group := range [][]situation{
+		claims, updates, reruns, aliases, dues, parked, listings, bodies, details,
+		tombstones, replicas, switches, contracts, times, refusals, contexts, handles,
+	} {
+		for _, s := range group {
+			t.Run(s.name, func(t *testing.T) {
+				t.Parallel()
+				s.test(newFixture(t, open(t)))
+			})
+		}
+	}
+}
+
+// situation is one test of the suite.
+type situation struct {
+	name string
+	test func(f *fixture)
+}
