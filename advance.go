@@ -144,7 +144,14 @@ func (l *Ledger) ExpireStranded(ctx context.Context, replica string, from, to ti
 	if err != nil {
 		return 0, err
 	}
-	for _, op := range ops {
+	for _, found := range ops {
+		op, err := l.writer.Read(ctx, found.ID) // whole, with bodies
+		if err != nil {
+			return 0, err
+		}
+		if op == nil || op.State != StateEffectPending {
+			continue
+		}
 		if _, err := l.hydrate(ctx, op); err != nil {
 			return 0, err
 		}

@@ -96,7 +96,7 @@ func quiet(op *Operation, ev Event) bool {
 	switch e := ev.(type) {
 	case AttemptStarted:
 		return op.Version == 0
-	case LeaseProlonged:
+	case LeaseProlonged, Retired:
 		return true
 	case StartParked:
 		return e.Why == ParkRate

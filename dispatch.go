@@ -160,13 +160,13 @@ func (l *Ledger) recordOutcome(op *Operation, f fact) {
 			return
 		}
 		l.log.Warn("outcome not recorded yet", "operation", op.ID.String(), "error", err)
+		if poisonedRecord(err) && f.evidence != nil {
+			f = withoutBody(f) // a poisoned outcome is recorded lean, never dropped
+			continue
+		}
 		if !retryableRecord(err) || l.opts.Clock.Now().After(until) {
 			l.log.Error("outcome lost: the operation will be settled as unknown", "operation", op.ID.String(), "error", err)
 			return
-		}
-		if Is(err, CodeTooLarge) {
-			f = withoutBody(f) // a poisoned outcome is recorded lean, never dropped
-			continue
 		}
 		select {
 		case <-l.opts.Clock.After(pause):
@@ -194,6 +194,11 @@ func withoutBody(f fact) fact {
 	}
 	f.evidence = nil
 	return f
+}
+
+// poisonedRecord reports whether the data, not the ledger, is at fault.
+func poisonedRecord(err error) bool {
+	return Is(err, CodeTooLarge) || Is(err, CodeInvalidInput) || Is(err, CodeLedgerCorrupt)
 }
 
 // retryableRecord reports whether a failed record may succeed later.

@@ -1,0 +1,192 @@
+package committer
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/onceward/onceward"
+)
+
+// Options bound a Committer. Zero fields take the defaults.
+type Options struct {
+	BatchMax int // changes in one commit; default DefaultBatchMax
+	QueueMax int // changes that may wait; default DefaultQueueMax
+	// RetryFor is how long a batch whose commit was lost is run again before its
+	// callers are told CodeMayBeRecorded; default DefaultRetryFor.
+	RetryFor time.Duration
+	Clock    onceward.Clock // nil: the system's
+}
+
+// The defaults. Above about 256 changes a batch gains no throughput and costs
+// latency (docs/performance.md).
+const (
+	DefaultBatchMax = 256
+	DefaultQueueMax = 4096
+	DefaultRetryFor = 5 * time.Second
+)
+
+// Committer implements onceward.Writer. Close it before the store.
+type Committer struct {
+	store onceward.Store
+	opts  Options
+	reads *reader
+
+	mu     sync.Mutex
+	queue  []*entry
+	closed bool
+	ready  chan struct{} // holds one token while the queue is not empty
+	done   chan struct{}
+}
+
+// entry is one queued change and its caller.
+type entry struct {
+	change onceward.Change
+	out    onceward.Committed
+	err    error
+	ready  chan struct{}
+}
+
+// New starts a committer over a store.
+func New(store onceward.Store, opts Options) *Committer {
+	if opts.BatchMax <= 0 {
+		opts.BatchMax = DefaultBatchMax
+	}
+	if opts.QueueMax <= 0 {
+		opts.QueueMax = DefaultQueueMax
+	}
+	if opts.RetryFor <= 0 {
+		opts.RetryFor = DefaultRetryFor
+	}
+	if opts.Clock == nil {
+		opts.Clock = onceward.SystemClock{}
+	}
+	c := &Committer{store: store, opts: opts, reads: newReader(store), ready: make(chan struct{}, 1), done: make(chan struct{})}
+	go c.run()
+	return c
+}
+
+// Write implements onceward.Writer: it queues the change and waits for the
+// commit that carries it. A context that ends does not take a queued change
+// back: the caller is answered CodeMayBeRecorded and has to ask again.
+func (c *Committer) Write(ctx context.Context, change onceward.Change) (onceward.Committed, error) {
+	e := &entry{change: change, ready: make(chan struct{})}
+	if err := c.push(e); err != nil {
+		return onceward.Committed{}, err
+	}
+	select {
+	case <-e.ready:
+		if e.err != nil {
+			return onceward.Committed{}, e.err
+		}
+		return e.out, e.out.Err
+	case <-ctx.Done():
+		return onceward.Committed{}, &onceward.Error{Code: onceward.CodeMayBeRecorded, Op: "commit operation", OperationID: change.After.ID,
+			Message: "stopped waiting for the commit", Hint: "ask again with the same key", Err: ctx.Err()}
+	}
+}
+
+// Read implements onceward.Writer: concurrent reads share one query.
+func (c *Committer) Read(ctx context.Context, id onceward.OperationID) (*onceward.Operation, error) {
+	return c.reads.read(ctx, id)
+}
+
+// Depth is how many changes wait now.
+func (c *Committer) Depth() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.queue)
+}
+
+// Close commits what is queued and stops. Later writes get CodeLedgerUnavailable.
+func (c *Committer) Close() {
+	c.mu.Lock()
+	already := c.closed
+	c.closed = true
+	c.mu.Unlock()
+	if !already {
+		c.signal()
+	}
+	<-c.done
+}
+
+func (c *Committer) push(e *entry) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.closed:
+		return &onceward.Error{Code: onceward.CodeLedgerUnavailable, Op: "commit operation", Message: "the ledger is closing", Hint: "ask another replica, or again later"}
+	case len(c.queue) >= c.opts.QueueMax:
+		return &onceward.Error{Code: onceward.CodeOverloaded, Op: "commit operation", Message: "too many changes wait for the disk; nothing was recorded", Hint: "ask again in a second with the same key"}
+	}
+	c.queue = append(c.queue, e)
+	c.signal()
+	return nil
+}
+
+func (c *Committer) signal() {
+	select {
+	case c.ready <- struct{}{}:
+	default:
+	}
+}
+
+func (c *Committer) run() {
+	defer close(c.done)
+	for range c.ready {
+		for {
+			batch, closed := c.take()
+			if len(batch) == 0 {
+				if closed {
+					return
+				}
+				break
+			}
+			c.commit(batch)
+		}
+	}
+}
+
+// take removes at most BatchMax entries from the queue, oldest first, and at
+// most one per operation: two changes of one row in one statement would lose
+// one of them silently, so the second waits for the next batch.
+func (c *Committer) take() (batch []*entry, closed bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.queue) <= 1 {
+		batch, c.queue = c.queue, nil
+		return batch, c.closed
+	}
+	rows := make(map[onceward.OperationID]struct{}, min(len(c.queue), c.opts.BatchMax))
+	rest := c.queue[:0:0]
+	for i, e := range c.queue {
+		if len(batch) == c.opts.BatchMax {
+			rest = append(rest, c.queue[i:]...)
+			break
+		}
+		if clash(rows, &e.change) {
+			rest = append(rest, e)
+			continue
+		}
+		batch = append(batch, e)
+	}
+	c.queue = rest
+	return batch, c.closed
+}
+
+// clash notes the rows that a change touches, unless one is taken already.
+func clash(rows map[onceward.OperationID]struct{}, ch *onceward.Change) bool {
+	if _, taken := rows[ch.After.ID]; taken {
+		return true
+	}
+	for _, id := range ch.Aliases {
+		if _, taken := rows[id]; taken {
+			return true
+		}
+	}
+	rows[ch.After.ID] = struct{}{}
+	for _, id := range ch.Aliases {
+		rows[id] = struct{}{}
+	}
+	return false
+}

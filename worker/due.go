@@ -1,0 +1,97 @@
+package worker
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/onceward/onceward"
+)
+
+// Due takes due rows and lets the ledger advance them: retries, probes,
+// re-sends, expiries, escalations. Rows are advanced side by side, so that a
+// slow provider does not hold up the others.
+type Due struct {
+	ledger *onceward.Ledger
+	store  onceward.Store
+	log    *slog.Logger
+	slots  chan struct{} // one token per row that is being advanced
+	work   sync.WaitGroup
+	next   time.Duration // until the earliest due row, as of the last step
+}
+
+// Limits of the due loop.
+const (
+	dueSlots   = 64               // rows advanced side by side
+	dueHold    = 30 * time.Second // a taker that dies gives its rows back after this
+	duePollMin = 10 * time.Millisecond
+	duePollMax = time.Second // replicas see each other's due rows at the latest after this
+)
+
+// NewDue returns the loop.
+func NewDue(l *onceward.Ledger, s onceward.Store, log *slog.Logger) *Due {
+	return &Due{ledger: l, store: s, log: log, slots: make(chan struct{}, dueSlots)}
+}
+
+// Name implements Loop.
+func (d *Due) Name() string { return "due" }
+
+// Step implements Loop: it takes as many rows as can be worked on and begins to
+// advance each. Wait tells when they are done.
+func (d *Due) Step(ctx context.Context) (bool, error) {
+	free, err := d.acquire(ctx)
+	if err != nil {
+		return false, err
+	}
+	rows, _, err := d.store.TakeDue(ctx, free, dueHold)
+	for range free - len(rows) {
+		<-d.slots
+	}
+	if err != nil {
+		return false, err
+	}
+	if len(rows) == 0 {
+		return false, d.plan(ctx)
+	}
+	for _, row := range rows {
+		d.work.Go(func() {
+			defer func() { <-d.slots }()
+			if err := d.ledger.Advance(ctx, row.ID); err != nil && ctx.Err() == nil {
+				d.log.Warn("operation not advanced", "operation", row.ID.String(), "state", row.State.String(), "error", err)
+			}
+		})
+	}
+	return true, nil
+}
+
+// Wait blocks until no row is being advanced.
+func (d *Due) Wait() { d.work.Wait() }
+
+// acquire takes every free slot, at least one.
+func (d *Due) acquire(ctx context.Context) (int, error) {
+	select {
+	case d.slots <- struct{}{}:
+	case <-ctx.Done():
+		return 0, ctx.Err()
+	}
+	for n := 1; ; n++ {
+		select {
+		case d.slots <- struct{}{}:
+		default:
+			return n, nil
+		}
+	}
+}
+
+func (d *Due) plan(ctx context.Context) error {
+	next, now, err := d.store.NextDue(ctx)
+	d.next = duePollMax
+	if err == nil && !next.IsZero() {
+		d.next = min(max(next.Sub(now), duePollMin), duePollMax)
+	}
+	return err
+}
+
+// Idle implements Loop.
+func (d *Due) Idle() (time.Duration, <-chan struct{}) { return d.next, d.ledger.Wakened() }

@@ -1,0 +1,40 @@
+package worker
+
+import (
+	"context"
+	"time"
+
+	"github.com/onceward/onceward"
+)
+
+// Retire walks the ledger in small bounded steps and slims old records into
+// tombstones.
+type Retire struct {
+	ledger *onceward.Ledger
+	from   onceward.Cursor
+}
+
+// Limits of retention.
+const (
+	retireBatch = 500
+	retireRest  = time.Hour // between two walks
+)
+
+// NewRetire returns the loop.
+func NewRetire(l *onceward.Ledger) *Retire { return &Retire{ledger: l} }
+
+// Name implements Loop.
+func (r *Retire) Name() string { return "retire" }
+
+// Step implements Loop: one batch of the walk.
+func (r *Retire) Step(ctx context.Context) (bool, error) {
+	next, _, err := r.ledger.RetireStep(ctx, r.from, retireBatch)
+	if err != nil {
+		return false, err
+	}
+	r.from = next
+	return next != onceward.Cursor{}, nil
+}
+
+// Idle implements Loop.
+func (r *Retire) Idle() (time.Duration, <-chan struct{}) { return retireRest, nil }
