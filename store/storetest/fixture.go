@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"fmt"
@@ -51,10 +52,13 @@ func (f *fixture) must(err error) {
 // equal fails the test if the two differ.
 func (f *fixture) equal(what string, want, got any) {
 	f.Helper()
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := cmp.Diff(want, got, sameBytes); diff != "" {
 		f.Fatalf("%s differs (-want +got):\n%s", what, diff)
 	}
 }
+
+// sameBytes compares bytes at once, and keeps nil apart from empty.
+var sameBytes = cmp.Comparer(func(a, b []byte) bool { return (a == nil) == (b == nil) && bytes.Equal(a, b) })
 
 // code fails the test unless err carries the code.
 func (f *fixture) code(what string, err error, want onceward.Code) {

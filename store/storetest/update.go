@@ -11,7 +11,7 @@ var updates = []situation{
 	{"OutcomeReplacesTheRow", outcomeReplacesTheRow},
 	{"StaleUpdateLosesAndSeesTheStored", staleUpdateLoses},
 	{"RacingUpdatesHaveOneWinner", racingUpdatesHaveOneWinner},
-	{"UpdateOfAnAbsentRowIsGone", updateOfAnAbsentRowIsGone},
+	{"UpdateOfAnAbsentRowLosesToNothing", updateOfAnAbsentRow},
 	{"ClaimsAndOutcomesShareABatch", claimsAndOutcomesShareABatch},
 	{"ManyAttemptsAreKept", manyAttemptsAreKept},
 	{"LargeBatchIsAppliedWhole", largeBatchIsAppliedWhole},
@@ -61,10 +61,10 @@ func racingUpdatesHaveOneWinner(f *fixture) {
 	f.equal("the number of winners", int32(1), won.Load())
 }
 
-func updateOfAnAbsentRowIsGone(f *fixture) {
+func updateOfAnAbsentRow(f *fixture) {
 	op, neighbour := f.claimed("k"), f.claimed("neighbour")
 	r := f.commit(update(done(op)), insert(neighbour))
-	f.refused("the update", r[0], onceward.CodeOperationNotFound)
+	f.equal("what becomes of the update", onceward.Committed{}, r[0])
 	f.applied("its neighbour", r[1])
 	f.absent(op.ID)
 	f.stored(neighbour)

@@ -1,0 +1,54 @@
+package store
+
+import (
+	"bytes"
+	"slices"
+
+	"github.com/onceward/onceward"
+)
+
+// Selects reports whether a listing shows the operation: for stores that find
+// it by other means than the filter itself. Key is not looked at: whoever found
+// the operation by its key, or by an earlier one that leads to it, has seen to
+// that. Limit is not either.
+func Selects(f *onceward.Filter, op *onceward.Operation) bool {
+	return op.Tenant == f.Tenant &&
+		(f.Tool == "" || op.Tool == f.Tool) &&
+		(f.Run == "" || op.Run == f.Run) &&
+		(f.CorrelationID == "" || op.CorrelationID == f.CorrelationID) &&
+		(len(f.States) == 0 || slices.Contains(f.States, op.State)) &&
+		(f.After == (onceward.Cursor{}) || Newer(f.After, CursorOf(op)) > 0)
+}
+
+// CursorOf is the operation's place in the order of listings.
+func CursorOf(op *onceward.Operation) onceward.Cursor {
+	return onceward.Cursor{CreatedAt: Stored(op.CreatedAt), ID: op.ID}
+}
+
+// Newer compares two places: positive if a is newer than b, which is where
+// listings begin.
+func Newer(a, b onceward.Cursor) int {
+	if c := Stored(a.CreatedAt).Compare(Stored(b.CreatedAt)); c != 0 {
+		return c
+	}
+	return bytes.Compare(a.ID[:], b.ID[:])
+}
+
+// OffPath reports whether operations in this state have a due row: all states
+// but those of an undisturbed operation.
+func OffPath(s onceward.State) bool {
+	switch s {
+	case onceward.StateAwaitingApproval, onceward.StateReady, onceward.StateOutcomeUnknown, onceward.StateNeedsReview,
+		onceward.StateFailed, onceward.StateAbandoned, onceward.StateCancelled:
+		return true
+	case onceward.StateEffectPending, onceward.StateSucceeded, onceward.StateCompensated:
+		return false
+	}
+	return false
+}
+
+// AllOffPath reports whether a listing of these states can be read from the due
+// table; not so without states, which is all of them.
+func AllOffPath(states []onceward.State) bool {
+	return len(states) > 0 && !slices.ContainsFunc(states, func(s onceward.State) bool { return !OffPath(s) })
+}

@@ -1,0 +1,52 @@
+package memory
+
+import (
+	"bytes"
+	"context"
+	"slices"
+
+	"github.com/onceward/onceward"
+	"github.com/onceward/onceward/store"
+)
+
+// Activate puts a contract version in force; see [onceward.Store].
+func (s *Store) Activate(ctx context.Context, c onceward.ContractVersion, force bool) error {
+	return s.write(ctx, "activate contract", func(d *data) error {
+		versions := d.contracts[c.Tool]
+		i := slices.IndexFunc(versions, func(v onceward.ContractVersion) bool { return v.Version == c.Version })
+		switch {
+		case i >= 0 && versions[i].Active:
+			return nil
+		case i >= 0 && !force:
+			return store.Superseded(&c)
+		}
+		serial := int64(0)
+		for v := range versions {
+			serial = max(serial, versions[v].Serial)
+			versions[v].Active = false
+		}
+		if i >= 0 {
+			versions[i].Active, versions[i].Serial = true, serial+1
+			return nil
+		}
+		c.Active, c.Serial, c.Source, c.CreatedAt = true, serial+1, bytes.Clone(c.Source), store.Stored(c.CreatedAt)
+		d.contracts[c.Tool] = append(versions, c)
+		return nil
+	})
+}
+
+// Contract reads a contract version; see [onceward.Store].
+func (s *Store) Contract(ctx context.Context, tool onceward.ToolName, version string) (onceward.ContractVersion, error) {
+	var found onceward.ContractVersion
+	err := s.read(ctx, "load contract", func(d *data) error {
+		for _, v := range d.contracts[tool] {
+			if v.Version == version {
+				found = v
+				found.Source = bytes.Clone(v.Source)
+				return nil
+			}
+		}
+		return store.NoContract(tool, version)
+	})
+	return found, err
+}
