@@ -255,7 +255,7 @@ func ParseFieldPrints(b []byte) ([]FieldPrint, error) {
 	}
 	r := framedReader{rest: b[1:]}
 	count := r.uvarint()
-	if b[0] != fieldPrintsFormat || count > 2*FieldPrintsMax {
+	if b[0] != fieldPrintsFormat || r.broken || count > 2*FieldPrintsMax {
 		return nil, Errorf(CodeLedgerCorrupt, "stored field prints have an unknown form")
 	}
 	prints := make([]FieldPrint, 0, count)

@@ -225,7 +225,7 @@ func TestBrokenPathsAreRefused(t *testing.T) {
 
 func TestPathsShowNoControlCharacters(t *testing.T) {
 	t.Parallel()
-	prints := onceward.FieldPrints(onceward.OperationID{}, parse(t, "{\"a\u202eb\u0007\U000e0041\":1}"), nil)
+	prints := onceward.FieldPrints(onceward.OperationID{}, parse(t, "{\"a\u202eb\\u0007\U000e0041\":1}"), nil)
 	want := `["a\u202eb\u0007\udb40\udc41"]`
 	if len(prints) != 1 || prints[0].Path != want {
 		t.Errorf("prints are %+v, want the path %s", prints, want)
