@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -94,15 +95,12 @@ func (b *books) nextID(prefix string) string {
 	return prefix + "-" + strconv.Itoa(b.numbers[prefix]+1)
 }
 
-func (b *books) takeID(id string) {
-	for i := len(id) - 1; i >= 0; i-- {
-		if id[i] != '-' {
-			continue
-		}
-		if n, err := strconv.Atoi(id[i+1:]); err == nil && n > b.numbers[id[:i]] {
-			b.numbers[id[:i]] = n
-		}
-		return
+// takeNumber keeps an ID such as T-7 from being given again; the ID of a change
+// (T-7/closed) has no number of its own.
+func (b *books) takeNumber(id string) {
+	prefix, digits, _ := strings.Cut(id, "-")
+	if n, err := strconv.Atoi(digits); err == nil && n > b.numbers[prefix] {
+		b.numbers[prefix] = n
 	}
 }
 
@@ -123,7 +121,7 @@ func (b *books) apply(rec record) {
 			row.FirstAt = rec.At
 		}
 		row.LastAt = rec.At
-		b.takeID(rec.EffectID)
+		b.takeNumber(rec.EffectID)
 	}
 	if rec.Object != nil {
 		b.put(rec.System, *rec.Object)
@@ -146,7 +144,6 @@ func (b *books) put(system string, obj object) {
 	}
 	_, known := b.objects[system][obj.ID]
 	b.objects[system][obj.ID] = obj.State
-	b.takeID(obj.ID)
 	if !known && obj.Lookup != "" {
 		key := lookupKey{system, obj.Lookup}
 		b.lookup[key] = append(b.lookup[key], obj.ID)

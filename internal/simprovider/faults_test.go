@@ -192,6 +192,11 @@ func TestHangIsNeverAnswered(t *testing.T) {
 			if err := s.server.Close(); err != nil {
 				t.Fatal(err)
 			}
+			select {
+			case <-logged:
+			default:
+				t.Error("Close returned while the request was still hanging")
+			}
 			if g := <-answered; !errors.Is(g.err, io.EOF) {
 				t.Errorf("got %+v", g)
 			}
@@ -199,6 +204,15 @@ func TestHangIsNeverAnswered(t *testing.T) {
 				t.Errorf("a hang had an effect: %+v", rep)
 			}
 		})
+	}
+}
+
+func TestPageInsteadOfJSONKeepsTheOtherHeaders(t *testing.T) {
+	t.Parallel()
+	s := start(t, Options{})
+	g := s.must(201, "PUT", "/contacts/by-external-id/ada", `{"name":"Ada"}`, FaultHeader, "not_json")
+	if g.header.Get("ETag") != `"1"` {
+		t.Errorf("headers: %v", g.header)
 	}
 }
 

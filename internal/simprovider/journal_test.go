@@ -95,6 +95,9 @@ func TestTornLastLineIsCutOffAndAnyOtherIsNamed(t *testing.T) {
 	}
 	s2 := start(t, Options{File: file})
 	s2.wantCount("e1", 0, 1)
+	if cut, err := os.ReadFile(file); err != nil || !bytes.HasSuffix(cut, []byte("\n")) {
+		t.Errorf("the torn line is still there (%v): %s", err, cut)
+	}
 	s2.must(201, "POST", "/tickets", ticketBody("e1"))
 	s2.stop()
 	s3 := start(t, Options{File: file})

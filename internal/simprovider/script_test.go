@@ -63,9 +63,10 @@ func TestScriptForReadsLeavesWritesAlone(t *testing.T) {
 	}
 }
 
-func TestScriptByActionAndByAlias(t *testing.T) {
+func TestScriptBySystemActionAndAlias(t *testing.T) {
 	t.Parallel()
 	s := start(t, Options{})
+	s.must(201, "POST", "/faults", `{"system":"mail","faults":["error_before_commit"]}`)
 	s.must(201, "POST", "/faults", `{"system":"payments","match":{"action":"refund"},"faults":["forbidden"]}`)
 	s.must(201, "POST", "/faults", `{"match":{"reference":"k9","on":"any"},"faults":["unauthorized"]}`)
 	s.must(201, "POST", "/payments", paymentBody("o1"), "Idempotency-Key", "k1")
@@ -77,6 +78,7 @@ func TestHeaderGoesBeforeScriptAndScriptBeforeRate(t *testing.T) {
 	t.Parallel()
 	s := start(t, Options{})
 	s.must(201, "POST", "/faults", `{"rate":{"forbidden":1}}`)
+	s.must(201, "POST", "/faults", `{"rate":{"in_progress":1}}`) // behind a rate that always strikes
 	s.must(201, "POST", "/faults", `{"faults":["unauthorized"]}`)
 	s.must(429, "POST", "/tickets", ticketBody("e1"), FaultHeader, "rate_limited")
 	if got := s.statuses(2, "e1"); got != "401 403" {
@@ -121,6 +123,15 @@ func TestRateIsRepeatableWhateverTheOrder(t *testing.T) {
 	}
 	if fmt.Sprint(first) == fmt.Sprint(third) {
 		t.Error("the seed changes nothing")
+	}
+	mixed := 0 // references whose requests did not all end alike
+	for _, statuses := range first {
+		if strings.Count(statuses, statuses[:3]) < 4 {
+			mixed++
+		}
+	}
+	if mixed < 25 {
+		t.Errorf("only %d of 50 references saw different draws: %v", mixed, first)
 	}
 	if bad < 50 || bad > 110 {
 		t.Errorf("%d of 200 requests went wrong, want about 80", bad)
