@@ -61,16 +61,6 @@ func AnswerAndHang(raw string) Step {
 	}
 }
 
-// AnswerAndReset writes raw bytes, gives them time to be read, and resets.
-func AnswerAndReset(raw string, read <-chan struct{}) Step {
-	return func(c *Call) bool {
-		_, _ = io.WriteString(c.conn, raw)
-		<-read
-		reset(c.conn)
-		return false
-	}
-}
-
 // Close ends the stream without an answer.
 func Close() Step { return func(*Call) bool { return false } }
 
@@ -112,6 +102,7 @@ type Upstream struct {
 	seen  []Seen
 	steps []Step
 	rest  Step // when the script is over
+	other func(Seen) (raw string, is bool)
 	more  chan struct{}
 }
 
@@ -138,6 +129,15 @@ func listen(tb testing.TB) net.Listener {
 		tb.Fatalf("listen: %v", err)
 	}
 	return l
+}
+
+// Ignore sets apart requests that are not the writes under test, such as the
+// opening of a session: they get the raw answer that other gives, are not
+// counted, and use up no step. Call it before the first request.
+func (u *Upstream) Ignore(other func(Seen) (raw string, is bool)) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.other = other
 }
 
 // Addr is host:port.
@@ -243,6 +243,11 @@ func (u *Upstream) serve(c net.Conn, number int) {
 func (u *Upstream) record(s Seen) Step {
 	u.mu.Lock()
 	defer u.mu.Unlock()
+	if u.other != nil {
+		if raw, is := u.other(s); is {
+			return Answer(raw)
+		}
+	}
 	u.seen = append(u.seen, s)
 	close(u.more)
 	u.more = make(chan struct{})
