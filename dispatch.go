@@ -9,9 +9,9 @@ import (
 // caller: a caller that hangs up neither cancels the write nor loses the record.
 func (l *Ledger) dispatch(op *Operation, t Tool) {
 	l.live.add(op)
-	l.running.Add(1)
+	l.running.add()
 	go func() {
-		defer l.running.Done()
+		defer l.running.done()
 		defer l.live.remove(op.ID)
 		l.attempt(op, t)
 	}()

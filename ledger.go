@@ -52,7 +52,7 @@ type Ledger struct {
 	live     liveAttempts
 	wake     chan struct{}
 
-	running  sync.WaitGroup // detached dispatches
+	running  inflight // detached dispatches
 	detached context.Context
 	stop     context.CancelFunc
 	drain    sync.Once
@@ -120,18 +120,20 @@ func (l *Ledger) Wakened() <-chan struct{} { return l.wake }
 // then cuts them off: what was cut is unknown and settled by whoever comes next.
 func (l *Ledger) Close(ctx context.Context) error {
 	l.drain.Do(func() { close(l.draining) })
-	done := make(chan struct{})
-	go func() { l.running.Wait(); close(done) }()
 	select {
-	case <-done:
+	case <-l.running.wait():
 		l.stop()
 		return nil
 	case <-ctx.Done():
 		l.stop()
-		<-done
+		<-l.running.wait()
 		return ctx.Err()
 	}
 }
+
+// WaitIdle blocks until no attempt of this process is running. New ones may
+// start meanwhile; it is for tests and for draining.
+func (l *Ledger) WaitIdle() { <-l.running.wait() }
 
 func (l *Ledger) crash(point string) {
 	if l.opts.CrashPoint != nil {

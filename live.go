@@ -53,3 +53,41 @@ func (a *liveAttempts) lowWater(now time.Time) time.Time {
 	}
 	return low
 }
+
+// inflight counts running dispatches. Unlike a sync.WaitGroup it may be waited
+// for while new ones start.
+type inflight struct {
+	mu   sync.Mutex
+	n    int
+	idle chan struct{} // closed when n is 0; nil while nobody waits
+}
+
+func (f *inflight) add() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.n++
+}
+
+func (f *inflight) done() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.n--; f.n == 0 && f.idle != nil {
+		close(f.idle)
+		f.idle = nil
+	}
+}
+
+// wait returns a channel that is closed once nothing is running.
+func (f *inflight) wait() <-chan struct{} {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.n == 0 {
+		closed := make(chan struct{})
+		close(closed)
+		return closed
+	}
+	if f.idle == nil {
+		f.idle = make(chan struct{})
+	}
+	return f.idle
+}
