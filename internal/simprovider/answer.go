@@ -1,6 +1,7 @@
 package simprovider
 
 import (
+	"bytes"
 	"encoding/json"
 	"net/http"
 	"strconv"
@@ -16,11 +17,13 @@ type answer struct {
 
 // jsonAnswer renders v, which this package built itself and can be encoded.
 func jsonAnswer(status int, v any) answer {
-	body, err := json.Marshal(v)
-	if err != nil {
+	var body bytes.Buffer
+	encoder := json.NewEncoder(&body)
+	encoder.SetEscapeHTML(false) // message IDs have angle brackets, and people read this
+	if err := encoder.Encode(v); err != nil {
 		return refusal(http.StatusInternalServerError, "unencodable", err.Error())
 	}
-	return answer{status: status, body: append(body, '\n')}
+	return answer{status: status, body: body.Bytes()}
 }
 
 // refusal is an error answer; code is stable, message is for people.

@@ -14,7 +14,7 @@ func (s *Server) index(w http.ResponseWriter, r *http.Request) {
 	for _, b := range behaviours {
 		fmt.Fprintf(&list, "  %-20s %s\n", b.name, b.doc)
 	}
-	page = strings.Replace(page, "FAULTS\n", list.String(), 1)
+	page = strings.Replace(page, "BEHAVIOURS\n", list.String(), 1)
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	_, _ = w.Write([]byte(page)) // the reader may be gone
 }
@@ -73,7 +73,8 @@ FAULTS
     curl -X DELETE BASE/faults
 
   Every fault understands delay=; what else, it says.
-FAULTS
+
+BEHAVIOURS
 
 CREDENTIALS
 

@@ -169,15 +169,18 @@ func TestRefundIsKeyedAndNeverMoreThanPaid(t *testing.T) {
 func TestMailIsSearchableAndHonoursNoKey(t *testing.T) {
 	t.Parallel()
 	s := start(t, Options{})
-	body := `{"to":"ada@example.com","subject":"Hello","message_id":"m1"}`
+	body := `{"to":"ada@example.com","subject":"Hello","message_id":"<m1>"}`
 	if id := s.must(202, "POST", "/mail", body, "Idempotency-Key", "k").field(t, "id"); id != "M-1" {
 		t.Errorf("id %v", id)
 	}
 	s.must(202, "POST", "/mail", body, "Idempotency-Key", "k")
-	if len(s.items("/mail?message_id=m1")) != 2 {
+	if len(s.items("/mail?message_id=%3Cm1%3E")) != 2 {
 		t.Error("search does not show both mails")
 	}
-	s.wantCount("m1", 2, 2)
+	if g := s.must(200, "GET", "/mail?message_id=%3Cm1%3E", ""); !strings.Contains(g.body, `"<m1>"`) {
+		t.Errorf("the message ID is not readable: %s", g.body)
+	}
+	s.wantCount("%3Cm1%3E", 2, 2)
 }
 
 func TestContactUpsertRepeatedIsOneEffectButRunsAutomationsAgain(t *testing.T) {
@@ -306,6 +309,11 @@ func TestIndexNamesEverySystemAndFault(t *testing.T) {
 	}
 	if !strings.Contains(page.body, "curl -X DELETE "+s.http.URL+"/faults") || strings.Contains(page.body, "BASE") {
 		t.Error("the curl lines do not name this server")
+	}
+	for _, heading := range []string{"SYSTEMS", "WHAT REALLY HAPPENED", "FAULTS", "CREDENTIALS"} {
+		if !strings.Contains(page.body, "\n"+heading+"\n\n") {
+			t.Errorf("the heading %s is gone", heading)
+		}
 	}
 	if g := s.do("GET", "/nowhere", ""); g.status != http.StatusNotFound {
 		t.Errorf("unknown path: %d", g.status)
