@@ -46,6 +46,8 @@ func TestCanonicalFormOfOneMeaning(t *testing.T) {
 		{"a control character sorts before a letter", `{"a":1,"\n":2}`, `{"\n":2,"a":1}`},
 		{"a quote sorts by itself, not by its backslash", `{"[":1,"\"":2,"\\":3,"#":4}`, `{"\"":2,"#":4,"[":1,"\\":3}`},
 		{"a newline sorts behind a tab", `{"\n":1,"\t":2,"\u0001":3}`, `{"\u0001":3,"\t":2,"\n":1}`},
+		{"all short escapes in names", `{"\r":1,"\f":2,"\b":3,"\\":4," ":5}`, `{"\b":3,"\f":2,"\r":1," ":5,"\\":4}`},
+		{"a name sorts before a longer one, with escapes", `{"\na":1,"\n":2}`, `{"\n":2,"\na":1}`},
 		{"code point order beyond the basic plane", "{\"\U0001f600\":1,\"\uffff\":2}", "{\"\uffff\":2,\"\U0001f600\":1}"},
 		{"null stays", `{"a":null}`, `{"a":null}`},
 		{"literals", `[true,false,null]`, `[true,false,null]`},

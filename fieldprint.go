@@ -39,7 +39,7 @@ type FieldPrint struct {
 // FieldPrints hashes the fields of an input that are not volatile: its
 // top-level members in canonical order and, as long as there are no more than
 // [FieldPrintsMax] leaves in all, the leaves inside each. A leaf is a value
-// without members or elements.
+// without material members or elements.
 func FieldPrints(id OperationID, input *Node, volatile []Path) []FieldPrint {
 	p := printer{salt: id, fine: countLeaves(input, volatile, FieldPrintsMax+1) <= FieldPrintsMax}
 	if input.Len() == 0 && input.kind != NodeObject {
@@ -115,11 +115,11 @@ func (p *printer) leaves(path []byte, n *Node, volatile []Path) {
 			continue
 		}
 		inner := appendPathTo(bytes.Clone(path), c, at)
-		if c.Len() == 0 {
-			p.add(inner, false, c, nil)
-			continue
-		}
+		before := len(p.prints)
 		p.leaves(inner, c, rest)
+		if len(p.prints) == before { // a scalar, or nothing that is material inside
+			p.add(inner, false, c, rest)
+		}
 	}
 }
 
@@ -133,9 +133,6 @@ func appendPathTo(dst []byte, n *Node, at int) []byte {
 
 // countLeaves counts the leaves that are not volatile, up to a limit.
 func countLeaves(n *Node, volatile []Path, limit int) int {
-	if n.Len() == 0 {
-		return 1
-	}
 	count := 0
 	for at, i := range n.children() {
 		c := n.child(i)
@@ -146,7 +143,7 @@ func countLeaves(n *Node, volatile []Path, limit int) int {
 			break
 		}
 	}
-	return count
+	return max(count, 1)
 }
 
 // DifferingFields compares the prints of two inputs of one operation and
@@ -217,9 +214,6 @@ func differingInside(a, b []FieldPrint) []string {
 	}
 	for path := range sums {
 		paths = append(paths, path)
-	}
-	if len(paths) == 0 { // they differ in empty containers alone
-		return []string{a[0].Path}
 	}
 	return paths
 }

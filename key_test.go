@@ -91,6 +91,12 @@ func TestLongDerivedKeysStayReadableAndApart(t *testing.T) {
 	if got := deriveKey(t, fits); got != onceward.Key(`["`+fits+`"]`) {
 		t.Errorf("a key that just fits is %s", got)
 	}
+	if got := deriveKey(t, strings.Repeat("é", 200)); !strings.HasPrefix(string(got), `["`+strings.Repeat("é", 99)+"~") {
+		t.Errorf("a long key is cut inside a character or elsewhere: %q", got)
+	}
+	if got := deriveKey(t, "x"+strings.Repeat("é", 200)); !strings.HasPrefix(string(got), `["x`+strings.Repeat("é", 98)+"~") {
+		t.Errorf("a long key is cut inside a character: %q", got)
+	}
 	seen := make(map[onceward.Key]bool)
 	for _, last := range []string{"", "x", "y", "xx"} {
 		seen[deriveKey(t, fits+"x"+last)] = true

@@ -98,6 +98,14 @@ func (n *Node) Kind() NodeKind { return n.kind }
 // and the digits of numbers are those of the text that was read.
 func (n *Node) Token() string { return string(n.doc.bytes(n.token, false)) }
 
+// Place is where the value starts in the text that was read, as a line and a
+// column counted from 1; for a member, NamePlace is where its name starts.
+func (n *Node) Place() (line, column int) { return lineAndColumn(n.doc.src, int(n.token.from)) }
+
+// NamePlace is the place of a member's name; of any other value, the start of
+// the text.
+func (n *Node) NamePlace() (line, column int) { return lineAndColumn(n.doc.src, int(n.nameAt)) }
+
 // Text returns the unescaped content of a string; ok is false for other kinds.
 func (n *Node) Text() (text string, ok bool) {
 	if n.kind != NodeString {

@@ -69,7 +69,11 @@ func TestTreeTellsKindsApart(t *testing.T) {
 	if n.Kind() != onceward.NodeObject || n.Len() != len(kinds) {
 		t.Errorf("root is %s of %d", n.Kind(), n.Len())
 	}
+	words := map[string]string{"o": "object", "a": "array", "s": "string", "t": "boolean", "f": "boolean", "n": "null", "i": "number"}
 	for name, v := range n.Members() {
+		if v.Kind().String() != words[name] {
+			t.Errorf("%s is called %s", name, v.Kind())
+		}
 		if v.Kind() != kinds[name] {
 			t.Errorf("%s is %s, want %s", name, v.Kind(), kinds[name])
 		}
@@ -100,6 +104,12 @@ func TestTreeTellsKindsApart(t *testing.T) {
 	}
 	if !slices.Equal(tokens, []string{"10", "20"}) || array.Len() != 2 {
 		t.Errorf("elements %q", tokens)
+	}
+	for range object.Members() {
+		break // leaving early is allowed
+	}
+	for range array.Elements() {
+		break
 	}
 	for range array.Members() {
 		t.Error("an array has members")
@@ -216,6 +226,10 @@ func TestBrokenPathsAreRefused(t *testing.T) {
 		if p, err := onceward.ParsePath(s); !onceward.Is(err, onceward.CodeContractInvalid) {
 			t.Errorf("ParsePath(%q) = %q, %v", s, p, err)
 		}
+	}
+	const every = `a[*].b[2]["c d"]`
+	if got := paths(t, every)[0].String(); got != every {
+		t.Errorf("%s is written as %s", every, got)
 	}
 	_, err := onceward.ParsePath("customer..note")
 	if err == nil || !strings.Contains(err.Error(), "expected a name at character 10") {

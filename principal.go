@@ -40,3 +40,10 @@ func (p Principal) Has(r Role) bool { return slices.Contains(p.Roles, r) }
 
 // String is "issuer:subject", the form that events keep.
 func (p Principal) String() string { return p.Issuer + ":" + p.Subject }
+
+// SeesResult reports whether the principal may see what an operation brought
+// back: whoever asked for it first, and the roles that settle or read
+// everything. Anybody else of the tenant sees its status only.
+func (p Principal) SeesResult(o *Operation) bool {
+	return p.Has(RoleOperator) || p.Has(RoleAuditor) || o.Actor == p.String()
+}

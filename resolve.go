@@ -17,6 +17,9 @@ func (m *step) resolved(e Resolved) error {
 			return &Error{Code: CodeEvidenceRequired, Op: "resolve operation", OperationID: o.ID,
 				Message: "abandoning needs a reason", Hint: "say why nobody has to look any further"}
 		}
+		if o.State == StateAbandoned {
+			return forbidden(o, e, "it is abandoned already")
+		}
 		o.State = StateAbandoned
 		return nil
 	}

@@ -32,6 +32,24 @@ type Answer struct {
 // Errors leave nothing behind, but for CodeMayBeRecorded: then the same key has
 // to be asked again. CodeCanceled ends only the waiting.
 func (l *Ledger) Submit(ctx context.Context, in Intent) (*Answer, error) {
+	r, err := l.admit(&in)
+	if err != nil {
+		return nil, err
+	}
+	return l.submit(ctx, r, nil)
+}
+
+// admitted is an intent that passed every check which needs no ledger.
+type admitted struct {
+	in   *Intent
+	tool Tool
+	p    *Prepared
+	wait time.Duration
+}
+
+// admit validates an intent under the contract in force. Nothing is looked up
+// and nothing is left behind.
+func (l *Ledger) admit(in *Intent) (*admitted, error) {
 	t, err := l.tools.Active(in.Tool)
 	if err != nil {
 		return nil, err
@@ -44,18 +62,27 @@ func (l *Ledger) Submit(ctx context.Context, in Intent) (*Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := t.Prepare(&in, 0)
+	p, err := t.Prepare(in, 0)
 	if err != nil {
 		return nil, err
 	}
-	op, won, err := l.claim(ctx, &in, t, p, starter{})
+	return &admitted{in: in, tool: t, p: p, wait: wait}, nil
+}
+
+// submit claims and answers. claimed, if not nil, is called once it is decided
+// whose the identity is.
+func (l *Ledger) submit(ctx context.Context, r *admitted, claimed func()) (*Answer, error) {
+	op, won, err := l.claim(ctx, r.in, r.tool, r.p, starter{})
+	if claimed != nil {
+		claimed()
+	}
 	if err != nil {
 		return nil, err
 	}
 	if !won {
-		return l.duplicate(ctx, &in, t, p, op, wait)
+		return l.duplicate(ctx, r.in, r.tool, r.p, op, r.wait)
 	}
-	return l.answerFresh(ctx, op, wait)
+	return l.answerFresh(ctx, op, r.wait)
 }
 
 func boundedWait(d time.Duration) (time.Duration, error) {

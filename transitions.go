@@ -56,8 +56,13 @@ var transitions = map[EventKind]map[State]Cell{
 		StateEffectPending: to(StateOutcomeUnknown), StateReady: ignored, StateOutcomeUnknown: ignored, StateNeedsReview: ignored,
 		StateSucceeded: ignored, StateFailed: ignored, StateAbandoned: ignored, StateCancelled: ignored, StateCompensated: ignored,
 	},
-	KindProbeFound:   foundRow(),
-	KindEffectProven: foundRow(),
+	KindProbeFound: keeps(map[State]Cell{
+		StateReady: foundCell, StateOutcomeUnknown: foundCell, StateSucceeded: foundCell, StateFailed: foundCell, StateAbandoned: foundCell, StateCancelled: foundCell,
+	}, StateEffectPending, StateNeedsReview, StateCompensated),
+	KindEffectProven: keeps(map[State]Cell{
+		StateReady: to(StateSucceeded), StateOutcomeUnknown: foundCell, StateSucceeded: foundCell,
+		StateFailed: to(StateSucceeded), StateAbandoned: to(StateSucceeded), StateCancelled: to(StateSucceeded),
+	}, StateEffectPending, StateNeedsReview, StateCompensated),
 	KindProbeAbsent: keeps(map[State]Cell{
 		StateOutcomeUnknown: to(StateOutcomeUnknown, StateReady, StateCancelled, StateFailed, StateSucceeded),
 	}, StateReady, StateEffectPending, StateNeedsReview, StateSucceeded, StateFailed, StateAbandoned, StateCancelled, StateCompensated),
@@ -86,17 +91,9 @@ var transitions = map[EventKind]map[State]Cell{
 
 var takenAnew = to(StateReady, StateAwaitingApproval)
 
-// foundRow is what proof of an effect does, wherever it comes from.
-func foundRow() map[State]Cell {
-	return keeps(map[State]Cell{
-		StateReady:          to(StateSucceeded, StateNeedsReview),
-		StateOutcomeUnknown: to(StateSucceeded, StateNeedsReview),
-		StateSucceeded:      to(StateSucceeded, StateNeedsReview),
-		StateFailed:         to(StateSucceeded, StateNeedsReview),
-		StateAbandoned:      to(StateSucceeded, StateNeedsReview),
-		StateCancelled:      to(StateSucceeded, StateNeedsReview),
-	}, StateEffectPending, StateNeedsReview, StateCompensated)
-}
+// foundCell is what proof of an effect does; several effects, or another one
+// than the known, go to a person.
+var foundCell = to(StateSucceeded, StateNeedsReview)
 
 // TransitionCell returns the table's field for an event in a state.
 func TransitionCell(k EventKind, s State) Cell {

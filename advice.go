@@ -1,0 +1,110 @@
+package onceward
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Advice tells a caller, an agent above all, what may have happened and what to
+// do now. Every adapter passes it on as it stands, so that an operation gets
+// the same words over HTTP, MCP and on the command line.
+type Advice struct {
+	Retryable              bool   // asking again with the same key may bring another answer
+	SideEffectPossible     bool   // the write may have had its effect though nothing proves it
+	ReconciliationRequired bool   // somebody has to find out what happened before it is repeated
+	Sentence               string // one or two sentences; holds no payload
+}
+
+// askAgain is what a caller does while the end is open.
+const askAgain = "do not change the key; ask again with the same one, or ask for operation %s"
+
+// Advice says what the operation's state means for whoever asked for it.
+func (o *Operation) Advice() Advice {
+	open := o.OpenAttempts() > 0
+	ask := fmt.Sprintf(askAgain, o.ID)
+	switch o.State {
+	case StateAwaitingApproval:
+		return Advice{Retryable: true, Sentence: "It has not happened: a person has to approve it first. Meanwhile " + ask + "."}
+	case StateReady:
+		if open {
+			return Advice{Retryable: true, SideEffectPossible: true, Sentence: "It may have happened and is sent again safely by itself: " + ask + "."}
+		}
+		return Advice{Retryable: true, Sentence: "It has not happened yet and is tried by itself: " + ask + "."}
+	case StateEffectPending:
+		return Advice{Retryable: true, SideEffectPossible: true, Sentence: "It is being carried out: " + ask + "."}
+	case StateOutcomeUnknown:
+		return Advice{Retryable: true, SideEffectPossible: true, ReconciliationRequired: true, Sentence: "It may have happened: " + ask + "."}
+	case StateNeedsReview:
+		return Advice{SideEffectPossible: true, ReconciliationRequired: true,
+			Sentence: "It may have happened, and a person has to find out. Do not repeat it under another key; ask for operation " + o.ID.String() + " later."}
+	case StateSucceeded:
+		return Advice{Sentence: "It happened. Do not send it again; a wanted second effect is a fork with its own key."}
+	case StateFailed:
+		return o.failedAdvice()
+	case StateAbandoned:
+		return Advice{SideEffectPossible: true, ReconciliationRequired: true,
+			Sentence: "It may have happened, and nobody looks any further by itself. Do not repeat it under another key before somebody has looked at the provider."}
+	case StateCancelled:
+		return Advice{Sentence: "It did not happen: it was cancelled. A new intention needs its own key."}
+	case StateCompensated:
+		return Advice{Sentence: "It happened and was undone. A wanted second effect is a fork with its own key."}
+	}
+	return Advice{SideEffectPossible: true, ReconciliationRequired: true, Sentence: "Its state is not known: " + ask + "."}
+}
+
+func (o *Operation) failedAdvice() Advice {
+	if from := o.RetryFrom(); !from.IsZero() {
+		return Advice{Retryable: true, Sentence: "It did not happen. Do not change the key; ask again with the same one from " + from.Format(time.RFC3339) + " on."}
+	}
+	return Advice{Sentence: "It did not happen and is not tried again by itself. A corrected request is another intention with its own key; the same one can be replayed by an operator."}
+}
+
+// AdviceFor says what an error means for whoever gets it. The hint of the error
+// takes the place of the code's own sentence.
+func AdviceFor(err error) Advice {
+	a := CodeOf(err).Advice()
+	var e *Error
+	if errors.As(err, &e) && e.Hint != "" {
+		a.Sentence = e.Hint
+	}
+	return a
+}
+
+// Advice says what the code means for whoever gets it. Whatever is not said to
+// leave a side effect possible did nothing at all.
+func (c Code) Advice() Advice {
+	switch c {
+	case CodeInvalidRequest, CodeInvalidInput, CodeTooLarge, CodeUnsupportedMedia, CodeUnsupportedPolicy, CodeCursorInvalid:
+		return Advice{Sentence: "This request did nothing. Correct what the detail names, then send it again."}
+	case CodeKeyMissing, CodeKeyInvalid, CodeKeyAmbiguous:
+		return Advice{Sentence: "This request did nothing. Give one key that stays the same for every repetition of the same intention."}
+	case CodeKeyReused, CodeKeyRetired, CodeKeyCollision, CodeDuplicate:
+		return Advice{Sentence: "This request did nothing: the key was used before. Read that operation before anything else."}
+	case CodeStillRunning:
+		return Advice{Retryable: true, Sentence: "This request did nothing: the first one still runs. Ask again later with the same key."}
+	case CodeToolNotFound, CodeOperationNotFound, CodeAttemptNotFound, CodeRouteNotFound, CodeMethodNotAllowed:
+		return Advice{Sentence: "This request did nothing: what it names does not exist here. Check the name."}
+	case CodeUnauthenticated, CodeForbidden, CodeOriginRefused:
+		return Advice{Sentence: "This request did nothing. Ask with credentials that may do this."}
+	case CodeStateForbids, CodeFenceLost, CodeReplayRefused:
+		return Advice{Sentence: "This request changed nothing. Read the operation again: it has moved on."}
+	case CodeEvidenceRequired, CodeConfirmationNeeded:
+		return Advice{Sentence: "This request changed nothing. Add what the detail asks for, then send it again."}
+	case CodeOperationFailed:
+		return Advice{Sentence: "It did not happen. Read the operation for the reason."}
+	case CodeContractInvalid, CodeConfigInvalid:
+		return Advice{Sentence: "This request did nothing. Somebody has to correct the contract or the configuration."}
+	case CodeContractSuperseded, CodeRateLimited, CodeOverloaded, CodeWriteConflict, CodeProviderUnreachable:
+		return Advice{Retryable: true, Sentence: "This request did nothing. Ask again later with the same key."}
+	case CodeLedgerUnavailable, CodeLedgerReadOnly:
+		return Advice{Retryable: true, Sentence: "This request did nothing: the ledger cannot record it, so the provider was not called. Ask again later with the same key."}
+	case CodeLedgerForeign, CodeLedgerTooNew:
+		return Advice{Sentence: "This request did nothing: the ledger's database is not one that this server may use."}
+	case CodeMayBeRecorded, CodeCanceled:
+		return Advice{Retryable: true, SideEffectPossible: true, Sentence: "It may have been recorded, and may happen: do not change the key; ask again with the same one."}
+	case CodeLedgerCorrupt, CodeInternal:
+		return Advice{Retryable: true, SideEffectPossible: true, Sentence: "It may have happened: do not change the key; ask again with the same one, and tell whoever runs this server."}
+	}
+	return Advice{SideEffectPossible: true, Sentence: "It may have happened: do not change the key; ask again with the same one."}
+}

@@ -1,0 +1,89 @@
+package onceward
+
+import (
+	"context"
+	"sync"
+)
+
+// BatchAnswer is the answer to one intent of a batch: exactly one field is set.
+type BatchAnswer struct {
+	Answer *Answer
+	Err    error
+}
+
+// SubmitBatch submits intents side by side; each is answered alone, as Submit
+// answers it, and in order. Of intents that name one identity the first in
+// order claims it, so that which of them is fresh, and which is refused for
+// another input, does not depend on chance; all that are answered with one
+// operation are answered with the same row of it.
+func (l *Ledger) SubmitBatch(ctx context.Context, ins []Intent) []BatchAnswer {
+	out := make([]BatchAnswer, len(ins))
+	first := make(map[OperationID]chan struct{}, len(ins))
+	var all sync.WaitGroup
+	var crash panicked
+	for i := range ins {
+		r, err := l.admit(&ins[i])
+		if err != nil {
+			out[i].Err = err
+			continue
+		}
+		id := NewOperationID(r.in.Principal.Tenant, r.in.Tool, r.p.Key)
+		before, ours := first[id], make(chan struct{})
+		first[id] = ours
+		all.Go(func() {
+			claimed := sync.OnceFunc(func() { close(ours) })
+			defer claimed() // also when the turn before us panicked
+			defer crash.keep()
+			if before != nil {
+				<-before
+			}
+			out[i].Answer, out[i].Err = l.submit(ctx, r, claimed)
+		})
+	}
+	all.Wait()
+	crash.again()
+	l.levelAnswers(out)
+	return out
+}
+
+// levelAnswers gives every answer about one operation the newest row that any
+// of them saw: some stopped waiting a moment earlier than others.
+func (l *Ledger) levelAnswers(out []BatchAnswer) {
+	newest := make(map[OperationID]*Operation, len(out))
+	for i := range out {
+		if a := out[i].Answer; a != nil {
+			if op := newest[a.Operation.ID]; op == nil || op.Version < a.Operation.Version {
+				newest[a.Operation.ID] = a.Operation
+			}
+		}
+	}
+	for i := range out {
+		if a := out[i].Answer; a != nil && a.Operation != newest[a.Operation.ID] {
+			a.Operation = newest[a.Operation.ID]
+			a.RetryAfter = l.retryAfter(a.Operation)
+		}
+	}
+}
+
+// panicked carries the first panic of a group of goroutines to the one that
+// waits for them: a defect met by one request must not end the process.
+type panicked struct {
+	mu    sync.Mutex
+	value any
+}
+
+func (p *panicked) keep() {
+	if v := recover(); v != nil {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if p.value == nil {
+			p.value = v
+		}
+	}
+}
+
+func (p *panicked) again() {
+	if p.value != nil {
+		panic(p.value)
+	}
+}
