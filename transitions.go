@@ -1,5 +1,7 @@
 package onceward
 
+//go:generate go run ./internal/statedoc docs/state-machine.md
+
 import "slices"
 
 // Cell is one field of the transition table: what an event may do in a state.
