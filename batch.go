@@ -2,6 +2,8 @@ package onceward
 
 import (
 	"context"
+	"fmt"
+	"runtime/debug"
 	"sync"
 )
 
@@ -77,7 +79,7 @@ func (p *panicked) keep() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		if p.value == nil {
-			p.value = v
+			p.value = fmt.Sprintf("%v\n\n%s", v, debug.Stack()) // the stack is this goroutine's only now
 		}
 	}
 }

@@ -87,6 +87,9 @@ func (l *Ledger) await(ctx context.Context, op *Operation, wait time.Duration) (
 			return op, err
 		}
 		if newest != nil {
+			if _, err := l.hydrate(ctx, newest); err != nil {
+				return op, err
+			}
 			op = newest
 		}
 		if settled(op) {
