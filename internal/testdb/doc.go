@@ -1,0 +1,22 @@
+// Package testdb gives tests a real PostgreSQL.
+//
+// Two ways, by what the test does to the database:
+//
+//   - [Postgres] hands out a fresh schema in a server that is already running
+//     (cmd/withpg starts one around "go test"; make test does it). Cheap; most
+//     tests want this.
+//   - [Cluster] starts a server of the test's own, to be stopped, killed and
+//     started again ([Server]). A second or two each.
+//
+// A test never passes by lacking a database: it is skipped with the reason, or
+// fails where EnvRequire is set, as make test sets it.
+//
+// Servers run with fsync=off unless a setting says otherwise. Why: what these
+// tests prove is the order and the isolation of commits, and what survives the
+// death of processes. Killing a process loses nothing that it had written to
+// the kernel, synced or not. Only a power cut does, and no test here cuts the
+// power; measurements that pay for durability set fsync=on.
+//
+// The package must not know Onceward: it imports nothing of this module, so
+// that any package may use it in its tests. Start reading at testdb.go.
+package testdb

@@ -1,0 +1,177 @@
+package testdb
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// connect opens a connection that ends with the test.
+func connect(tb testing.TB, dsn string) *pgx.Conn {
+	tb.Helper()
+	conn, err := pgx.Connect(tb.Context(), dsn)
+	if err != nil {
+		tb.Fatalf("connect: %v", err)
+	}
+	tb.Cleanup(func() { _ = conn.Close(context.Background()) }) // a test may have cut it off
+	return conn
+}
+
+func do(tb testing.TB, conn *pgx.Conn, statement string) {
+	tb.Helper()
+	if _, err := conn.Exec(tb.Context(), statement); err != nil {
+		tb.Fatalf("%s: %v", statement, err)
+	}
+}
+
+func count(tb testing.TB, conn *pgx.Conn, query string, args ...any) int {
+	tb.Helper()
+	var n int
+	if err := conn.QueryRow(tb.Context(), query, args...).Scan(&n); err != nil {
+		tb.Fatalf("%s: %v", query, err)
+	}
+	return n
+}
+
+func TestTwoSchemasOfOneTestDoNotSeeEachOther(t *testing.T) {
+	t.Parallel()
+	first, second := connect(t, Postgres(t)), connect(t, Postgres(t))
+	do(t, first, "CREATE TABLE note (text text)")
+	do(t, first, "INSERT INTO note VALUES ('mine')")
+	do(t, second, "CREATE TABLE note (text text)")
+	if got := count(t, second, "SELECT count(*) FROM note"); got != 0 {
+		t.Errorf("the second schema shows %d rows of the first, want 0", got)
+	}
+	if got := count(t, first, "SELECT count(*) FROM note"); got != 1 {
+		t.Errorf("the first schema has %d rows, want 1", got)
+	}
+}
+
+func TestSchemaIsGoneWhenItsTestHasEnded(t *testing.T) {
+	t.Parallel()
+	watcher := connect(t, Postgres(t))
+	var schema string
+	t.Run("owner", func(t *testing.T) {
+		owner := connect(t, Postgres(t))
+		do(t, owner, "CREATE TABLE note (text text)")
+		if err := owner.QueryRow(t.Context(), "SELECT current_schema()").Scan(&schema); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if !strings.HasPrefix(schema, "testschemaisgonewhenitstesthasended_owne") {
+		t.Errorf("schema %q does not begin with the name of its test", schema)
+	}
+	if got := count(t, watcher, "SELECT count(*) FROM pg_namespace WHERE nspname = $1", schema); got != 0 {
+		t.Errorf("schema %s is still there", schema)
+	}
+}
+
+func TestTransactionLeftOpenIsReportedAndCutOff(t *testing.T) {
+	t.Parallel()
+	dsn := Postgres(t) // only for its server
+	const schema = "left_open"
+	do(t, connect(t, dsn), "CREATE SCHEMA left_open")
+	culprit := connect(t, dsn)
+	do(t, culprit, "CREATE TABLE left_open.note (text text)")
+	do(t, culprit, "BEGIN")
+	do(t, culprit, "INSERT INTO left_open.note VALUES ('open')")
+
+	err := dropSchema(dsn, schema, 10*time.Millisecond)
+	if err == nil || !strings.Contains(err.Error(), "left a transaction open") {
+		t.Errorf("dropSchema = %v, want the open transaction named", err)
+	}
+	if got := count(t, connect(t, dsn), "SELECT count(*) FROM pg_namespace WHERE nspname = $1", schema); got != 0 {
+		t.Error("the schema is still there")
+	}
+	if _, err := culprit.Exec(t.Context(), "COMMIT"); err == nil {
+		t.Error("the open transaction could still commit")
+	}
+}
+
+// ending is a testing.TB that records how a test was ended.
+type ending struct {
+	testing.TB
+	skipped, failed string
+}
+
+func (e *ending) Helper() {}
+
+func (e *ending) Skipf(format string, args ...any) {
+	e.skipped = fmt.Sprintf(format, args...)
+	runtime.Goexit()
+}
+
+func (e *ending) Fatalf(format string, args ...any) {
+	e.failed = fmt.Sprintf(format, args...)
+	runtime.Goexit()
+}
+
+// endOf runs missing to its end.
+func endOf(require string) ending {
+	var e ending
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		missing(&e, require, "no server here")
+	}()
+	<-done
+	return e
+}
+
+func TestMissingPostgresSkipsWithTheReason(t *testing.T) {
+	t.Parallel()
+	got := endOf("")
+	if !strings.Contains(got.skipped, "no server here") || got.failed != "" {
+		t.Errorf("skipped with %q, failed with %q; want a skip with the reason", got.skipped, got.failed)
+	}
+}
+
+func TestMissingPostgresFailsWhereItIsRequired(t *testing.T) {
+	t.Parallel()
+	got := endOf("1")
+	if !strings.Contains(got.failed, "no server here") || got.skipped != "" {
+		t.Errorf("skipped with %q, failed with %q; want a failure with the reason", got.skipped, got.failed)
+	}
+}
+
+func TestAddressThatIsNoURLIsRefusedWithoutQuotingIt(t *testing.T) {
+	t.Parallel()
+	for _, dsn := range []string{"host=localhost password=hunter2", "mysql://u:hunter2@h/db", "postgres://u:hunter2@h:port/db"} {
+		_, err := withSearchPath(dsn, "s")
+		if err == nil || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("withSearchPath(%q) = %v, want an error that keeps the password", dsn, err)
+		}
+	}
+}
+
+func TestProgramsThatAreNotInstalledAreNamedWithTheRemedy(t *testing.T) {
+	t.Parallel()
+	_, err := findBinaries(t.TempDir())
+	if err == nil || !strings.Contains(err.Error(), "apt-get install postgresql") {
+		t.Errorf("findBinaries in an empty folder = %v, want what to install", err)
+	}
+}
+
+func TestNewestInstalledVersionComesFirst(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	for _, version := range []string{"9", "15", "17", "16"} {
+		if err := os.MkdirAll(filepath.Join(root, version, "bin"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := newestFirst([]string{filepath.Join(root, "*", "bin")})
+	want := []string{"17", "16", "15", "9"}
+	for i, version := range want {
+		if got[i] != filepath.Join(root, version, "bin") {
+			t.Errorf("place %d is %s, want version %s", i, got[i], version)
+		}
+	}
+}
