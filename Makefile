@@ -1,0 +1,97 @@
+# What may be given on the command line, e.g. make test PKG=./store/... :
+PKG          ?= ./...
+# Arguments for the test programs' command line, e.g. TESTFLAGS='-run Claim -v'.
+TESTFLAGS    ?=
+# A package's tests may take this long before they are stopped with a trace.
+TEST_TIMEOUT ?= 10m
+# How long each fuzz target runs under make fuzz.
+FUZZTIME     ?= 10s
+# Whether the tests' PostgreSQL syncs its disk (internal/testdb says why not).
+PG_FSYNC     ?= off
+
+GOLANGCI_VERSION := v2.15.0
+# A folder per version, so that another version is never taken for this one.
+GOLANGCI := $(shell go env GOPATH)/bin/golangci-lint-$(GOLANGCI_VERSION)/golangci-lint
+
+# The race detector slows code down many times over: it runs where goroutines meet.
+RACE_DIRS := $(wildcard committer store worker provider oncewardtest internal/httpapi)
+RACE_PKG  ?= . $(patsubst %,./%/...,$(RACE_DIRS))
+
+SHELL       := bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+.PHONY: help
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: check
+check: format-check vet lint test ## format, vet, lint and test: what a change must pass
+
+.PHONY: format
+format: ## rewrite the Go files as gofmt does
+	git ls-files -co --exclude-standard -z '*.go' | xargs -0 --no-run-if-empty gofmt -l -w
+
+.PHONY: format-check
+format-check:
+	@bad=$$(git ls-files -co --exclude-standard -z '*.go' | xargs -0 --no-run-if-empty gofmt -l); \
+	if [ -n "$$bad" ]; then printf 'gofmt would change (make format does it):\n%s\n' "$$bad" >&2; exit 1; fi
+
+.PHONY: vet
+vet: ## run go vet
+	go vet $(PKG)
+
+.PHONY: lint
+lint: $(GOLANGCI) ## run the linters of .golangci.yml
+	$(GOLANGCI) run $(PKG)
+
+$(GOLANGCI):
+	GOBIN=$(@D) go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION)
+
+# Why a program of its own and not "go run": a signal to make must reach it, so
+# that the server never outlives the tests.
+.PHONY: bin/withpg
+bin/withpg:
+	@CGO_ENABLED=0 go build -o $@ ./internal/testdb/cmd/withpg
+
+.PHONY: test
+test: bin/withpg ## run all tests, around them a throw-away PostgreSQL
+	bin/withpg -set fsync=$(PG_FSYNC) -- go test -timeout $(TEST_TIMEOUT) $(TESTFLAGS) $(PKG)
+
+.PHONY: race
+race: bin/withpg ## run the tests of concurrent packages under the race detector
+	CGO_ENABLED=1 bin/withpg -set fsync=$(PG_FSYNC) -- go test -race -timeout $(TEST_TIMEOUT) $(TESTFLAGS) $(RACE_PKG)
+
+.PHONY: bench
+bench: bin/withpg ## run the benchmarks, on a PostgreSQL that syncs its disk
+	bin/withpg -set fsync=on -- go test -run '^$$' -bench . -benchmem -timeout 0 $(TESTFLAGS) $(PKG)
+
+.PHONY: fuzz
+fuzz: ## run each fuzz target for FUZZTIME
+	@git grep --untracked -oE '^func Fuzz[A-Za-z0-9_]*' -- '*_test.go' | while IFS=: read -r file target; do \
+		target=$${target#func } dir=./$$(dirname "$$file"); \
+		echo "== $$target in $$dir, $(FUZZTIME)"; \
+		go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "$$dir" </dev/null; \
+	done
+
+.PHONY: generate
+generate: ## write the generated files anew
+	go generate $(PKG)
+
+# The files are compared by content before and after, so that a tree with
+# changes of its own can be verified too.
+.PHONY: verify
+verify: ## fail if a generated file is not what make generate writes
+	@sums() { git ls-files -co --exclude-standard -z | xargs -0 sha256sum -- 2>/dev/null || true; }; \
+	before=$$(sums); $(MAKE) --no-print-directory generate; after=$$(sums); \
+	if [ "$$before" != "$$after" ]; then \
+		echo 'generated files differ from what is committed; they are now as they should be:' >&2; \
+		diff <(echo "$$before") <(echo "$$after") | sed -n 's/^[<>] [0-9a-f]*  /  /p' | sort -u >&2 || true; \
+		exit 1; \
+	fi; \
+	go mod verify
+
+.PHONY: clean
+clean: ## remove what this file builds
+	rm -rf bin
