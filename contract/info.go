@@ -1,0 +1,106 @@
+package contract
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+	"time"
+
+	"github.com/onceward/onceward"
+)
+
+// versionLength is the length of a contract version, in hexadecimal digits.
+const versionLength = 12
+
+// info fills in what the ledger has to know.
+func (c *compiler) info(root *node, text []byte) {
+	if len(c.problems) > 0 {
+		return
+	}
+	spec, m := &c.doc.Spec, &c.doc.Metadata
+	version, err := versionOf(m.Name.value, root.member("spec"))
+	c.fault(spec.at, "spec", err)
+	info := &onceward.ToolInfo{
+		Name: onceward.ToolName(m.Name.value), Version: version, Description: m.Description.value,
+		BusinessOwner: m.BusinessOwner.value, TechnicalOwner: m.TechnicalOwner.value,
+		Hosts: c.tool.hosts, InputSchema: c.tool.schema.json, Source: slices.Clone(text),
+		KeepBytes: spec.Answer.KeepBytes.value, JudgeBytes: spec.Answer.JudgeBytes.value,
+		KeyFromCaller: !spec.Key.set, Horizon: spec.Horizon.value,
+		KeepRecord: spec.Keep.Record.value, KeepTombstone: spec.Keep.Tombstone.value,
+		KeepResult: keepOf(spec.Keep.Result.value),
+	}
+	if info.BusinessOwner == "" {
+		info.BusinessOwner = m.Owner.value
+	}
+	if info.TechnicalOwner == "" {
+		info.TechnicalOwner = m.Owner.value
+	}
+	if spec.Probe != nil {
+		info.BlindSpots = spec.Probe.BlindSpots.value
+	}
+	info.Policy = c.policy()
+	c.tool.info = info
+	slices.Sort(c.tool.names.env)
+	slices.Sort(c.tool.names.secrets)
+}
+
+// versionOf is the hash of what a contract means: comments, order and spelling
+// make no difference.
+func versionOf(name string, spec *node) (string, error) {
+	document := appendJSONText([]byte(`{"name":`), name)
+	document = append(spec.appendJSON(append(document, `,"spec":`...)), '}')
+	canonical, err := onceward.Canonicalize(document)
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(canonical)
+	return hex.EncodeToString(sum[:])[:versionLength], nil
+}
+
+func keepOf(word string) onceward.Keep {
+	switch word {
+	case "redacted":
+		return onceward.KeepRedacted
+	case "digest":
+		return onceward.KeepDigest
+	}
+	return onceward.KeepFull
+}
+
+// policy is what the state machine has to know.
+func (c *compiler) policy() onceward.Policy {
+	spec := &c.doc.Spec
+	effect, err := onceward.ParseEffectClass(spec.Effect.value)
+	c.fault(spec.Effect.at, "spec.effect", err)
+	p := onceward.Policy{
+		Effect: effect, HasProbe: spec.Probe != nil, RemoteExecutor: spec.Executor.value == "caller",
+		Deadline: c.deadline(), Lease: c.lease(), ByteTail: c.opts.ByteTail, KeyWindow: keyWindow(spec.ProviderKey),
+		MaxAttempts: spec.Retry.MaxAttempts.value, BackoffInitial: spec.Retry.Backoff.Initial.value, BackoffMax: spec.Retry.Backoff.Max.value,
+		RecoveryWindow: spec.Retry.RecoveryWindow.value, NotAfter: spec.NotAfter.value,
+		KeyReusable: spec.Keep.RetiredKey.value == "reuse", KeepInput: keepOf(spec.Keep.Input.value), Rate: spec.Rate.value,
+	}
+	if spec.OnUnknown.value == "abandon" {
+		p.OnUnknown = onceward.OnUnknownAbandon
+	}
+	if spec.Probe != nil {
+		p.Settle, p.ProbeDeadline = spec.Probe.Settle.value, spec.Probe.Deadline.value
+	}
+	if spec.Approval != nil {
+		p.ApprovalExpiry = spec.Approval.Expires.value
+	}
+	return p
+}
+
+// keyWindow is how long the provider surely remembers a key. What it does not
+// promise is no time at all: a re-send would rest on luck.
+func keyWindow(k *providerKey) time.Duration {
+	switch {
+	case k == nil:
+		return 0
+	case k.WindowKind.value == "object_lifetime", k.WindowKind.value == "guaranteed" && k.Window.forever:
+		return onceward.KeyWindowForever
+	case k.WindowKind.value == "guaranteed":
+		return k.Window.value
+	}
+	return 0
+}

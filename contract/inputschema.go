@@ -1,0 +1,222 @@
+package contract
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/big"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/santhosh-tekuri/jsonschema/v6/kind"
+
+	"github.com/onceward/onceward"
+)
+
+// inputSchema checks an input.
+type inputSchema struct {
+	schema *jsonschema.Schema
+	json   []byte // as shown to callers
+}
+
+const schemaURL = "contract:///input"
+
+// noLoader refuses every reference that leads out of the contract.
+type noLoader struct{}
+
+var errRemoteReference = errors.New("a reference leads out of the contract: put the schema under $defs")
+
+func (noLoader) Load(string) (any, error) { return nil, errRemoteReference }
+
+// compileSchema compiles the schema of an input, which is always an object. The
+// error stands where the fault is, as far as the compiler says.
+func compileSchema(root *node) (*inputSchema, error) {
+	if t := root.member("type"); t != nil && (t.kind != nodeText || t.text != "object") {
+		return nil, standing(t.at, fmt.Errorf("an input is always an object"))
+	}
+	c := jsonschema.NewCompiler()
+	c.UseLoader(noLoader{})
+	c.AssertFormat()
+	if err := c.AddResource(schemaURL, root.value()); err != nil {
+		return nil, fmt.Errorf("it is not a JSON Schema")
+	}
+	schema, err := c.Compile(schemaURL)
+	if err != nil {
+		at, message := schemaFault(root, err)
+		return nil, standing(at, errors.New(message))
+	}
+	return &inputSchema{schema: schema, json: root.appendJSON(nil)}, nil
+}
+
+// schemaFault turns the compiler's error into a place and a sentence.
+func schemaFault(root *node, err error) (pos, string) {
+	if errors.Is(err, errRemoteReference) {
+		return root.at, errRemoteReference.Error()
+	}
+	var invalid *jsonschema.SchemaValidationError
+	var validation *jsonschema.ValidationError
+	if errors.As(err, &invalid) && errors.As(invalid.Err, &validation) {
+		deepest := validation
+		for len(deepest.Causes) > 0 {
+			deepest = deepest.Causes[len(deepest.Causes)-1]
+		}
+		at := root.follow(deepest.InstanceLocation).at
+		return at, "it is not a valid JSON Schema at " + pointer(deepest.InstanceLocation) + ": " + keyword(deepest.ErrorKind)
+	}
+	var pattern *jsonschema.InvalidRegexError
+	if errors.As(err, &pattern) {
+		_, fragment, _ := strings.Cut(pattern.URL, "#")
+		steps := strings.FieldsFunc(fragment, func(r rune) bool { return r == '/' })
+		return root.follow(steps).at, "the pattern at " + pointer(steps) + " is not a regular expression"
+	}
+	return root.at, "it is not a valid JSON Schema"
+}
+
+func pointer(steps []string) string { return "/" + strings.Join(steps, "/") }
+
+// validate checks an input. The error names places and rules, not values.
+func (s *inputSchema) validate(input *onceward.Node) error {
+	err := s.schema.Validate(plainValue(input))
+	if err == nil {
+		return nil
+	}
+	faults := []string{"it does not match the schema"}
+	var invalid *jsonschema.ValidationError
+	if errors.As(err, &invalid) {
+		faults = schemaFaults(invalid, nil)
+	}
+	return &onceward.Error{
+		Code: onceward.CodeInvalidInput, Op: "check input", Message: strings.Join(faults, "; "),
+		Hint: "the tool's input schema says what is expected",
+	}
+}
+
+// plainValue is a JSON value in the form that the validator reads.
+func plainValue(n *onceward.Node) any {
+	switch n.Kind() {
+	case onceward.NodeNull:
+		return nil
+	case onceward.NodeBool:
+		b, _ := n.Bool()
+		return b
+	case onceward.NodeNumber:
+		return json.Number(n.AppendCanonical(nil))
+	case onceward.NodeString:
+		s, _ := n.Text()
+		return s
+	case onceward.NodeArray:
+		list := make([]any, 0, n.Len())
+		for _, element := range n.Elements() {
+			list = append(list, plainValue(element))
+		}
+		return list
+	case onceward.NodeObject:
+		object := make(map[string]any, n.Len())
+		for name, member := range n.Members() {
+			object[name] = plainValue(member)
+		}
+		return object
+	}
+	return nil
+}
+
+const schemaFaultsMax = 8
+
+// schemaFaults lists the innermost faults, at most schemaFaultsMax, each once.
+func schemaFaults(e *jsonschema.ValidationError, list []string) []string {
+	if len(e.Causes) == 0 {
+		fault := instancePath(e.InstanceLocation) + ": " + keyword(e.ErrorKind)
+		if !slices.Contains(list, fault) && len(list) < schemaFaultsMax {
+			list = append(list, fault)
+		}
+		return list
+	}
+	for _, cause := range e.Causes {
+		list = schemaFaults(cause, list)
+	}
+	return list
+}
+
+// keyword says in words which rule of a schema is broken. Values of the input
+// do not appear; names do, cut and without control characters.
+func keyword(k jsonschema.ErrorKind) string {
+	switch v := k.(type) {
+	case *kind.Type:
+		return "it is " + v.Got + ", not " + strings.Join(v.Want, " or ")
+	case *kind.Required:
+		return "it lacks " + shownNames(v.Missing)
+	case *kind.AdditionalProperties:
+		return "it has no field " + shownNames(v.Properties)
+	case *kind.Enum:
+		return "it is not one of the allowed values"
+	case *kind.Const:
+		return "it is not the one allowed value"
+	case *kind.Format:
+		return "it is not a valid " + v.Want
+	case *kind.Pattern:
+		return "it does not match the pattern " + v.Want
+	case *kind.MinLength:
+		return "it is shorter than " + strconv.Itoa(v.Want) + " characters"
+	case *kind.MaxLength:
+		return "it is longer than " + strconv.Itoa(v.Want) + " characters"
+	case *kind.Minimum:
+		return "it is less than " + plainRat(v.Want)
+	case *kind.Maximum:
+		return "it is more than " + plainRat(v.Want)
+	case *kind.ExclusiveMinimum:
+		return "it is not more than " + plainRat(v.Want)
+	case *kind.ExclusiveMaximum:
+		return "it is not less than " + plainRat(v.Want)
+	case *kind.MinItems:
+		return "it has fewer than " + strconv.Itoa(v.Want) + " elements"
+	case *kind.MaxItems:
+		return "it has more than " + strconv.Itoa(v.Want) + " elements"
+	case *kind.FalseSchema:
+		return "no value is allowed here"
+	}
+	path := k.KeywordPath()
+	if len(path) == 0 {
+		return "it does not match the schema"
+	}
+	return "it does not match the rule " + path[len(path)-1]
+}
+
+// instancePath names a value of the input.
+func instancePath(steps []string) string {
+	if len(steps) == 0 {
+		return "the input"
+	}
+	return strings.Join(steps, ".")
+}
+
+// plainRat writes a limit of a schema as a decimal number.
+func plainRat(r *big.Rat) string {
+	digits, _ := r.FloatPrec()
+	return r.FloatString(digits)
+}
+
+// shownNames lists member names for a message.
+func shownNames(names []string) string {
+	const namesMax, nameRunesMax = 5, 64
+	shown := make([]string, 0, namesMax)
+	for _, name := range names {
+		if len(shown) == namesMax {
+			shown = append(shown, "more")
+			break
+		}
+		name = strings.Map(func(r rune) rune {
+			if !unicode.IsPrint(r) {
+				return '?'
+			}
+			return r
+		}, name)
+		if runes := []rune(name); len(runes) > nameRunesMax {
+			name = string(runes[:nameRunesMax]) + "…"
+		}
+		shown = append(shown, name)
+	}
+	return strings.Join(shown, ", ")
+}

@@ -1,0 +1,436 @@
+package contract
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/onceward/onceward"
+)
+
+// leaf is a field that is read as a whole. It reads itself and says what the
+// published schema has to say of it, so that the two cannot drift apart.
+type leaf interface {
+	// read takes the value and returns what is wrong with it.
+	read(n *node, f fieldInfo) error
+	// jsonSchema is the leaf's schema without description and default.
+	jsonSchema(f fieldInfo) map[string]any
+	// place notes where the value stands.
+	place(at pos)
+}
+
+// placed is what every leaf keeps of its place.
+type placed struct {
+	at  pos
+	set bool // stands in the file; false also where the default was taken
+}
+
+func (p *placed) place(at pos) { p.at, p.set = at, true }
+
+// standingError is a fault inside a leaf, with its own place.
+type standingError struct {
+	at  pos
+	err error
+}
+
+func (e *standingError) Error() string { return e.err.Error() }
+
+// standing gives a fault a place, unless it has one.
+func standing(at pos, err error) error {
+	var placed *standingError
+	if errors.As(err, &placed) {
+		return err
+	}
+	return &standingError{at, err}
+}
+
+func wrongKind(n *node, want string) error {
+	return fmt.Errorf("it is %s here, not %s", want, n.kind)
+}
+
+// choice is one of a closed list of words.
+type choice struct {
+	placed
+	value string
+}
+
+func (c *choice) read(n *node, f fieldInfo) error {
+	if n.kind != nodeText || !slices.Contains(f.enum, n.text) {
+		return fmt.Errorf("it is one of %s", strings.Join(f.enum, ", "))
+	}
+	c.value = n.text
+	return nil
+}
+
+func (c *choice) jsonSchema(f fieldInfo) map[string]any {
+	if len(f.enum) == 1 {
+		return map[string]any{"const": f.enum[0]}
+	}
+	return map[string]any{"enum": f.enum}
+}
+
+// text is free text.
+type text struct {
+	placed
+	value string
+}
+
+const textBytesMax = 8 << 10
+
+func (t *text) read(n *node, _ fieldInfo) error {
+	if n.kind != nodeText {
+		return wrongKind(n, "a text")
+	}
+	if len(n.text) > textBytesMax {
+		return fmt.Errorf("it is longer than %d bytes", textBytesMax)
+	}
+	t.value = n.text
+	return nil
+}
+
+func (t *text) jsonSchema(fieldInfo) map[string]any {
+	return map[string]any{"type": "string", "maxLength": textBytesMax}
+}
+
+// texts is a list of texts.
+type texts struct {
+	placed
+	items []text
+}
+
+func (t *texts) read(n *node, f fieldInfo) error {
+	if n.kind != nodeList {
+		return wrongKind(n, "a list")
+	}
+	for _, item := range n.items {
+		var one text
+		if err := one.read(item, f); err != nil {
+			return standing(item.at, err)
+		}
+		one.place(item.at)
+		t.items = append(t.items, one)
+	}
+	return nil
+}
+
+func (t *texts) jsonSchema(f fieldInfo) map[string]any {
+	return map[string]any{"type": "array", "items": (&text{}).jsonSchema(f)}
+}
+
+func (t *texts) values() []string {
+	values := make([]string, len(t.items))
+	for i := range t.items {
+		values[i] = t.items[i].value
+	}
+	return values
+}
+
+// flag is true or false.
+type flag struct {
+	placed
+	value bool
+}
+
+func (v *flag) read(n *node, _ fieldInfo) error {
+	if n.kind != nodeBool {
+		return wrongKind(n, "true or false")
+	}
+	v.value = n.text == "true"
+	return nil
+}
+
+func (v *flag) jsonSchema(fieldInfo) map[string]any { return map[string]any{"type": "boolean"} }
+
+// count is a whole number of at least 1.
+type count struct {
+	placed
+	value int
+}
+
+const countMax = 1_000_000
+
+func (c *count) read(n *node, _ fieldInfo) error {
+	v, err := strconv.Atoi(n.text)
+	if n.kind != nodeNumber || err != nil || v < 1 || v > countMax {
+		return fmt.Errorf("it is a whole number from 1 to %d", countMax)
+	}
+	c.value = v
+	return nil
+}
+
+func (c *count) jsonSchema(fieldInfo) map[string]any {
+	return map[string]any{"type": "integer", "minimum": 1, "maximum": countMax}
+}
+
+// span is a duration; with a field's "forever" option also the word forever.
+type span struct {
+	placed
+	value   time.Duration
+	forever bool
+}
+
+func (s *span) read(n *node, f fieldInfo) error {
+	if n.kind != nodeText {
+		return fmt.Errorf("it is a duration, such as 10s, 1m30s or 7d")
+	}
+	if f.forever && n.text == "forever" {
+		s.forever = true
+		return nil
+	}
+	v, err := parseDuration(n.text)
+	s.value = v
+	return err
+}
+
+// durationPattern is what the published schema says of a duration.
+const durationPattern = `^([0-9]+d)?([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))*$`
+
+func (s *span) jsonSchema(f fieldInfo) map[string]any {
+	one := map[string]any{"type": "string", "minLength": 1, "pattern": durationPattern}
+	if !f.forever {
+		return one
+	}
+	return map[string]any{"anyOf": []any{one, map[string]any{"const": "forever"}}}
+}
+
+// size is a number of bytes.
+type size struct {
+	placed
+	value int64
+}
+
+func (s *size) read(n *node, _ fieldInfo) error {
+	if n.kind != nodeText && n.kind != nodeNumber {
+		return fmt.Errorf("it is a size, such as 256KiB or 16MiB")
+	}
+	v, err := parseSize(n.text)
+	s.value = v
+	return err
+}
+
+func (s *size) jsonSchema(fieldInfo) map[string]any {
+	return map[string]any{"anyOf": []any{
+		map[string]any{"type": "integer", "minimum": 0},
+		map[string]any{"type": "string", "pattern": `^[0-9]+ ?(B|kB|KiB|MB|MiB|GiB)?$`},
+	}}
+}
+
+// rate is "10/s" or {count: 10, per: 1s}.
+type rate struct {
+	placed
+	value onceward.Rate
+}
+
+func (r *rate) read(n *node, f fieldInfo) (err error) {
+	if n.kind == nodeText {
+		r.value, err = parseRate(n.text)
+		return err
+	}
+	if n.kind != nodeMap {
+		return fmt.Errorf("it is a rate, such as 10/s, or a mapping of count and per")
+	}
+	var c count
+	var per span
+	for _, m := range n.members {
+		switch m.name {
+		case "count":
+			err = c.read(m.value, f)
+		case "per":
+			err = per.read(m.value, f)
+		default:
+			err = fmt.Errorf("it has count and per, nothing else")
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if c.value == 0 || per.value == 0 {
+		return fmt.Errorf("it needs both count and per")
+	}
+	r.value = onceward.Rate{Count: c.value, Per: per.value}
+	return nil
+}
+
+func (r *rate) jsonSchema(f fieldInfo) map[string]any {
+	return map[string]any{"anyOf": []any{
+		map[string]any{"type": "string", "pattern": `^[0-9]+ ?/ ?([0-9]+(\.[0-9]+)?)?(ms|s|m|h|d)$`},
+		map[string]any{
+			"type": "object", "required": []string{"count", "per"}, "additionalProperties": false,
+			"properties": map[string]any{"count": (&count{}).jsonSchema(f), "per": (&span{}).jsonSchema(f)},
+		},
+	}}
+}
+
+// source is the text of one CEL expression.
+type source struct {
+	placed
+	value string
+}
+
+func (s *source) read(n *node, _ fieldInfo) error {
+	if n.kind == nodeBool { // true and false are expressions
+		s.value = n.text
+		return nil
+	}
+	if n.kind != nodeText || strings.TrimSpace(n.text) == "" {
+		return fmt.Errorf("it is a CEL expression")
+	}
+	if strings.HasPrefix(strings.TrimSpace(n.text), "${") {
+		return fmt.Errorf("it is a CEL expression as it stands, without ${}")
+	}
+	s.value = n.text
+	return nil
+}
+
+func (s *source) jsonSchema(fieldInfo) map[string]any {
+	return map[string]any{"type": []string{"string", "boolean"}, "minLength": 1}
+}
+
+// sources is a list of CEL expressions, or a single one.
+type sources struct {
+	placed
+	items []source
+}
+
+func (s *sources) read(n *node, f fieldInfo) error {
+	if n.kind == nodeText {
+		n = &node{kind: nodeList, items: []*node{n}}
+	}
+	if n.kind != nodeList || len(n.items) == 0 || len(n.items) > onceward.KeyPartsMax {
+		return fmt.Errorf("it is a list of 1 to %d CEL expressions", onceward.KeyPartsMax)
+	}
+	for _, item := range n.items {
+		var one source
+		if item.kind != nodeText {
+			return standing(item.at, wrongKind(item, "a CEL expression"))
+		}
+		if err := one.read(item, f); err != nil {
+			return standing(item.at, err)
+		}
+		one.place(item.at)
+		s.items = append(s.items, one)
+	}
+	return nil
+}
+
+func (s *sources) jsonSchema(fieldInfo) map[string]any {
+	one := map[string]any{"type": "string", "minLength": 1}
+	return map[string]any{"anyOf": []any{one, map[string]any{"type": "array", "minItems": 1, "maxItems": onceward.KeyPartsMax, "items": one}}}
+}
+
+// rules is a list of key rules.
+type rules struct {
+	placed
+	items []sources
+}
+
+const earlierRulesMax = 8
+
+func (r *rules) read(n *node, f fieldInfo) error {
+	if n.kind != nodeList || len(n.items) > earlierRulesMax {
+		return fmt.Errorf("it is a list of up to %d earlier key rules, each a list of CEL expressions", earlierRulesMax)
+	}
+	for _, item := range n.items {
+		var one sources
+		if err := one.read(item, f); err != nil {
+			return standing(item.at, err)
+		}
+		one.place(item.at)
+		r.items = append(r.items, one)
+	}
+	return nil
+}
+
+func (r *rules) jsonSchema(f fieldInfo) map[string]any {
+	return map[string]any{"type": "array", "maxItems": earlierRulesMax, "items": (&sources{}).jsonSchema(f)}
+}
+
+// pattern is one text with ${…} in it.
+type pattern struct {
+	placed
+	value string
+}
+
+func (p *pattern) read(n *node, _ fieldInfo) error {
+	switch n.kind {
+	case nodeText, nodeNumber, nodeBool:
+		p.value = n.text
+		return nil
+	case nodeNull, nodeList, nodeMap:
+	}
+	return wrongKind(n, "a text that may hold ${…}")
+}
+
+func (p *pattern) jsonSchema(fieldInfo) map[string]any {
+	return map[string]any{"type": []string{"string", "number", "boolean"}}
+}
+
+// patterns is a mapping of names to texts with ${…} in them, in order.
+type patterns struct {
+	placed
+	items []namedPattern
+}
+
+type namedPattern struct {
+	name string
+	at   pos
+	pattern
+}
+
+const patternsMax = 256
+
+func (p *patterns) read(n *node, f fieldInfo) error {
+	if n.kind != nodeMap {
+		return wrongKind(n, "a mapping of names to texts")
+	}
+	if len(n.members) > patternsMax {
+		return fmt.Errorf("it has more than %d entries", patternsMax)
+	}
+	for _, m := range n.members {
+		one := namedPattern{name: m.name, at: m.at}
+		if err := one.read(m.value, f); err != nil {
+			return standing(m.at, fmt.Errorf("%s: %w", m.name, err))
+		}
+		one.place(m.value.at)
+		p.items = append(p.items, one)
+	}
+	return nil
+}
+
+func (p *patterns) jsonSchema(f fieldInfo) map[string]any {
+	return map[string]any{"type": "object", "maxProperties": patternsMax, "additionalProperties": (&pattern{}).jsonSchema(f)}
+}
+
+// tree is any value, whose texts may hold ${…}.
+type tree struct {
+	placed
+	root *node
+}
+
+func (t *tree) read(n *node, _ fieldInfo) error {
+	t.root = n
+	return nil
+}
+
+func (t *tree) jsonSchema(fieldInfo) map[string]any { return map[string]any{} }
+
+// schema is a JSON Schema.
+type schema struct {
+	placed
+	root *node
+}
+
+func (s *schema) read(n *node, _ fieldInfo) error {
+	if n.kind != nodeMap {
+		return wrongKind(n, "a JSON Schema")
+	}
+	s.root = n
+	return nil
+}
+
+func (s *schema) jsonSchema(fieldInfo) map[string]any {
+	return map[string]any{"type": "object"}
+}

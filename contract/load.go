@@ -1,0 +1,233 @@
+package contract
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/onceward/onceward"
+)
+
+// Load reads every document of one file. It returns all tools, or an Error with
+// CodeContractInvalid that carries every Problem; errors.As finds Problems.
+// filename is used in messages only.
+func Load(data []byte, filename string, opts Options) ([]*Tool, error) {
+	tools, problems := load(data, filename, opts.withDefaults())
+	if problems = append(problems, duplicates(tools)...); len(problems) > 0 {
+		return nil, problems.err()
+	}
+	return tools, nil
+}
+
+// load reads one file. opts have their defaults.
+func load(data []byte, filename string, opts Options) (tools []*Tool, problems Problems) {
+	if len(data) > FileBytesMax {
+		return nil, Problems{{File: filename, Message: fmt.Sprintf("the file is longer than %d bytes", FileBytesMax)}}
+	}
+	docs := splitDocuments(data)
+	switch {
+	case len(docs) == 0:
+		return nil, Problems{{File: filename, Message: "the file holds no contract"}}
+	case len(docs) > DocumentsMax:
+		return nil, Problems{{File: filename, Message: fmt.Sprintf("the file holds more than %d documents", DocumentsMax)}}
+	}
+	for _, raw := range docs {
+		tool, faults := loadDocument(raw, filename, opts)
+		if problems = append(problems, faults...); tool != nil {
+			tools = append(tools, tool)
+		}
+	}
+	return tools, problems
+}
+
+// loadDocument reads one document; the tool is nil if there is a problem.
+func loadDocument(raw rawDocument, filename string, opts Options) (*Tool, Problems) {
+	root, problems := readYAML(filename, raw)
+	if len(problems) > 0 {
+		return nil, problems
+	}
+	if problem := foreign(root, filename); problem != nil {
+		return nil, Problems{*problem}
+	}
+	d := &decoder{file: filename}
+	doc := &document{}
+	d.decode(root, reflect.ValueOf(doc).Elem(), "")
+	if len(d.problems) > 0 {
+		return nil, d.problems
+	}
+	c := &compiler{file: filename, doc: doc, opts: opts, tool: &Tool{doc: doc, file: filename, secrets: opts.Secrets}}
+	c.compile(root, raw.text)
+	if len(c.problems) > 0 {
+		return nil, c.problems
+	}
+	return c.tool, nil
+}
+
+// foreign refuses a document of another language or kind with one clear
+// message, not with one for each of its fields.
+func foreign(root *node, filename string) *Problem {
+	problem := func(n *node, field, message string) *Problem {
+		return &Problem{File: filename, Line: n.at.line, Column: n.at.column, Field: field, Message: message}
+	}
+	if root.kind != nodeMap {
+		return problem(root, "", "a contract is a mapping that starts with apiVersion: "+APIVersion)
+	}
+	switch v := root.member("apiVersion"); {
+	case v == nil:
+		return problem(root, "apiVersion", "it is missing; it is "+APIVersion)
+	case v.text != APIVersion:
+		return problem(v, "apiVersion", "this version reads "+APIVersion)
+	}
+	switch k := root.member("kind"); {
+	case k == nil:
+		return problem(root, "kind", "it is missing; it is Tool")
+	case k.text != "Tool":
+		return problem(k, "kind", "this version reads documents of kind Tool")
+	}
+	return nil
+}
+
+// APIVersion is the version of the language that is read.
+const APIVersion = "onceward/v1"
+
+// duplicates reports names that stand twice.
+func duplicates(tools []*Tool) Problems {
+	var problems Problems
+	first := make(map[onceward.ToolName]*Tool, len(tools))
+	for _, t := range tools {
+		name := t.info.Name
+		if other, twice := first[name]; twice {
+			at := t.doc.Metadata.Name.at
+			problems = append(problems, Problem{
+				File: t.file, Line: at.line, Column: at.column, Field: "metadata.name",
+				Message: fmt.Sprintf("the tool %s is also described in %s, line %d", name, other.file, other.doc.Metadata.Name.at.line),
+			})
+			continue
+		}
+		first[name] = t
+	}
+	return problems
+}
+
+// Set is every contract of a load. It is immutable.
+type Set struct {
+	tools []*Tool // by name
+}
+
+// Tools lists the tools by name. The slice must not be changed.
+func (s *Set) Tools() []*Tool { return s.tools }
+
+// Tool finds a tool by its name.
+func (s *Set) Tool(name onceward.ToolName) (*Tool, bool) {
+	i, found := slices.BinarySearchFunc(s.tools, name, func(t *Tool, name onceward.ToolName) int {
+		return strings.Compare(string(t.info.Name), string(name))
+	})
+	if !found {
+		return nil, false
+	}
+	return s.tools[i], true
+}
+
+// LoadDir reads contract files and folders of them (*.yaml and *.yml, all
+// levels, names that start with a dot left out). It is all or nothing: the error
+// is that of Load, with the problems of all files.
+func LoadDir(paths []string, opts Options) (*Set, error) {
+	opts = opts.withDefaults()
+	files, problems := contractFiles(paths)
+	set := &Set{}
+	for _, file := range files {
+		data, problem := readFile(file)
+		if problem != nil {
+			problems = append(problems, *problem)
+			continue
+		}
+		tools, faults := load(data, file, opts)
+		problems = append(problems, faults...)
+		set.tools = append(set.tools, tools...)
+	}
+	if problems = append(problems, duplicates(set.tools)...); len(problems) > 0 {
+		return nil, problems.err()
+	}
+	slices.SortFunc(set.tools, func(a, b *Tool) int { return strings.Compare(string(a.info.Name), string(b.info.Name)) })
+	return set, nil
+}
+
+// readFile reads one file, not more than FileBytesMax and a bit.
+func readFile(file string) ([]byte, *Problem) {
+	info, err := os.Stat(file)
+	if err == nil && info.Size() > FileBytesMax {
+		return nil, &Problem{File: file, Message: fmt.Sprintf("the file is longer than %d bytes", FileBytesMax)}
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, &Problem{File: file, Message: reason(err)}
+	}
+	return data, nil
+}
+
+// reason is an error of the file system without the path, which is shown before it.
+func reason(err error) string {
+	if inner, ok := err.(interface{ Unwrap() error }); ok && inner.Unwrap() != nil {
+		return "the file cannot be read: " + inner.Unwrap().Error()
+	}
+	return "the file cannot be read: " + err.Error()
+}
+
+// contractFiles lists the files under the paths, each once, in order.
+func contractFiles(paths []string) (files []string, problems Problems) {
+	add := func(file string) {
+		if file = filepath.Clean(file); !slices.Contains(files, file) {
+			files = append(files, file)
+		}
+	}
+	for _, path := range paths {
+		info, err := os.Stat(path)
+		switch {
+		case err != nil:
+			problems = append(problems, Problem{File: path, Message: reason(err)})
+			continue
+		case !info.IsDir():
+			add(path)
+			continue
+		}
+		before := len(files)
+		err = filepath.WalkDir(path, func(file string, d os.DirEntry, err error) error {
+			switch {
+			case err != nil:
+				return err
+			case file != path && strings.HasPrefix(d.Name(), "."):
+				if d.IsDir() {
+					return filepath.SkipDir
+				}
+			case !d.IsDir() && (strings.HasSuffix(file, ".yaml") || strings.HasSuffix(file, ".yml")):
+				add(file)
+			}
+			return nil
+		})
+		switch {
+		case err != nil:
+			problems = append(problems, Problem{File: path, Message: reason(err)})
+		case len(files) == before:
+			problems = append(problems, Problem{File: path, Message: "the folder holds no contract (*.yaml)"})
+		}
+	}
+	return files, problems
+}
+
+// Compiler compiles contract documents that a ledger stored for its live
+// operations. What they name (environment, secrets) is looked up again.
+func Compiler(opts Options) onceward.Compiler {
+	return func(name onceward.ToolName, source []byte) (onceward.Tool, error) {
+		tools, err := Load(source, "stored contract of "+string(name), opts)
+		switch {
+		case err != nil:
+			return nil, err
+		case len(tools) != 1 || tools[0].info.Name != name:
+			return nil, onceward.Errorf(onceward.CodeLedgerCorrupt, "the stored contract of %s describes another tool", name)
+		}
+		return tools[0], nil
+	}
+}

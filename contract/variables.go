@@ -1,0 +1,98 @@
+package contract
+
+import (
+	"cel.dev/cel-go/common/types"
+	"cel.dev/cel-go/common/types/ref"
+	"cel.dev/cel-go/interpreter"
+
+	"github.com/onceward/onceward"
+)
+
+// variables is what one evaluation sees. Absent parts resolve to nothing: the
+// scopes keep expressions from asking for them.
+type variables struct {
+	env    ref.Val
+	secret ref.Val
+
+	input *onceward.Node
+
+	tool, tenant, key, providerKey, reference string
+	id                                        onceward.OperationID
+
+	response *responseVars
+	item     ref.Val
+}
+
+var _ interpreter.Activation = (*variables)(nil)
+
+// Parent is none.
+func (v *variables) Parent() interpreter.Activation { return nil }
+
+// ResolveName finds a variable by the name under which its scope declares it.
+func (v *variables) ResolveName(name string) (any, bool) {
+	switch name {
+	case "input":
+		if v.input != nil {
+			return jsonObject{v.input}, true
+		}
+	case "env":
+		return v.env, v.env != nil
+	case "secret":
+		return v.secret, v.secret != nil
+	case "item":
+		return v.item, v.item != nil
+	case "operation.id":
+		return types.String(v.id.String()), true
+	case "operation.key":
+		return types.String(v.key), true
+	case "operation.provider_key":
+		return types.String(v.providerKey), true
+	case "operation.tool":
+		return types.String(v.tool), true
+	case "operation.tenant":
+		return types.String(v.tenant), true
+	case "operation.reference":
+		return types.String(v.reference), true
+	}
+	if v.response != nil {
+		return v.response.resolve(name)
+	}
+	return nil, false
+}
+
+// responseVars is an answer as expressions see it; parts are made when asked for.
+type responseVars struct {
+	evidence *onceward.Evidence
+	json     ref.Val
+}
+
+func (r *responseVars) resolve(name string) (any, bool) {
+	switch name {
+	case "response.status":
+		return types.Int(r.evidence.Status), true
+	case "response.headers":
+		return newHeaderMap(r.evidence.Header, false), true
+	case "response.header_values":
+		return newHeaderMap(r.evidence.Header, true), true
+	case "response.json":
+		return r.value(), true
+	case "response.text":
+		return types.String(r.evidence.Body), true
+	}
+	return nil, false
+}
+
+// value is the body as JSON, null when it is not JSON or not all of it is there.
+func (r *responseVars) value() ref.Val {
+	if r.json != nil {
+		return r.json
+	}
+	r.json = types.NullValue
+	if r.evidence.BodyCut || r.evidence.BodyTooBig {
+		return r.json
+	}
+	if n, err := onceward.ParseJSON(r.evidence.Body); err == nil {
+		r.json = valueOf(n)
+	}
+	return r.json
+}
