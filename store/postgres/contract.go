@@ -1,0 +1,80 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/onceward/onceward"
+	"github.com/onceward/onceward/store"
+)
+
+// Activate puts a contract version in force; see [onceward.Store]. Replicas that
+// activate versions of one tool at the same time take turns.
+func (s *Store) Activate(ctx context.Context, c onceward.ContractVersion, force bool) error {
+	return s.do(ctx, "activate contract", func(ctx context.Context, q *pgxpool.Pool) error {
+		return pgx.BeginTxFunc(ctx, q, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, func(tx pgx.Tx) error {
+			return activate(ctx, tx, &c, force)
+		})
+	})
+}
+
+func activate(ctx context.Context, tx pgx.Tx, c *onceward.ContractVersion, force bool) error {
+	if _, err := tx.Exec(ctx, "select pg_advisory_xact_lock(hashtextextended($1, 0))", "onceward contract "+string(c.Tool)); err != nil {
+		return err
+	}
+	var known, active bool
+	err := tx.QueryRow(ctx, "select active from contracts where tool = $1 and version = $2", string(c.Tool), c.Version).Scan(&active)
+	switch {
+	case err == nil:
+		known = true
+	case !errors.Is(err, pgx.ErrNoRows):
+		return err
+	}
+	if active {
+		return nil
+	}
+	if known && !force {
+		return store.Superseded(c)
+	}
+	if _, err = tx.Exec(ctx, "update contracts set active = false where tool = $1 and active", string(c.Tool)); err != nil {
+		return err
+	}
+	const next = "(select coalesce(max(serial), 0) + 1 from contracts where tool = $1)"
+	if known {
+		_, err = tx.Exec(ctx, "update contracts set active = true, serial = "+next+" where tool = $1 and version = $2", string(c.Tool), c.Version)
+		return err
+	}
+	_, err = tx.Exec(ctx, "insert into contracts (tool, version, source, serial, active, created_at) values ($1, $2, $3, "+next+", true, $4::timestamptz)",
+		string(c.Tool), c.Version, notNil(c.Source), optionalTime(c.CreatedAt))
+	return err
+}
+
+// Contract reads a contract version; see [onceward.Store].
+func (s *Store) Contract(ctx context.Context, tool onceward.ToolName, version string) (onceward.ContractVersion, error) {
+	c := onceward.ContractVersion{Tool: tool, Version: version}
+	err := s.do(ctx, "load contract", func(ctx context.Context, q *pgxpool.Pool) error {
+		var created *time.Time
+		err := q.QueryRow(ctx, "select source, serial, active, created_at from contracts where tool = $1 and version = $2", string(tool), version).
+			Scan(&c.Source, &c.Serial, &c.Active, &created)
+		if errors.Is(err, pgx.ErrNoRows) {
+			return store.NoContract(tool, version)
+		}
+		c.CreatedAt = timeOf(created)
+		return err
+	})
+	if err != nil {
+		return onceward.ContractVersion{}, err
+	}
+	return c, nil
+}
+
+func notNil(b []byte) []byte {
+	if b == nil {
+		return []byte{}
+	}
+	return b
+}

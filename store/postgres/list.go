@@ -1,0 +1,154 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/onceward/onceward"
+	"github.com/onceward/onceward/store"
+)
+
+// List returns a page; see [onceward.Store].
+func (s *Store) List(ctx context.Context, f onceward.Filter) ([]*onceward.Operation, error) {
+	if f.Key != "" {
+		return s.listKey(ctx, f)
+	}
+	var p parameters
+	sql := ""
+	if store.AllOffPath(f.States) && f.Run == "" && f.CorrelationID == "" {
+		sql = listDue(&f, &p)
+	} else {
+		sql = listAll(&f, &p)
+	}
+	return s.operations(ctx, "list operations", sql, p.values, false)
+}
+
+// listKey reads the one operation that a key, or an earlier key, leads to.
+func (s *Store) listKey(ctx context.Context, f onceward.Filter) ([]*onceward.Operation, error) {
+	ops, err := s.Load(ctx, []onceward.OperationID{onceward.NewOperationID(f.Tenant, f.Tool, f.Key)})
+	if err != nil || ops[0] == nil || !store.Selects(&f, ops[0]) || f.Limit < 1 {
+		return nil, err
+	}
+	return ops, nil
+}
+
+// listAll reads along one of the indexes on what never changes: by run or
+// correlation where one is asked for, else by creation.
+func listAll(f *onceward.Filter, p *parameters) string {
+	where := []string{"o.alias_of is null", "o.tenant = " + p.add(string(f.Tenant))}
+	if f.Tool != "" {
+		where = append(where, "o.tool = "+p.add(string(f.Tool)))
+	}
+	if f.Run != "" {
+		where = append(where, "o.run = "+p.add(f.Run))
+	}
+	if f.CorrelationID != "" {
+		where = append(where, "o.correlation_id = "+p.add(f.CorrelationID))
+	}
+	if len(f.States) > 0 {
+		where = append(where, "o.state = any("+p.add(states(f.States))+"::smallint[])")
+	}
+	if f.After != (onceward.Cursor{}) {
+		where = append(where, "(o.created_at, o.id) < ("+p.add(store.Stored(f.After.CreatedAt))+"::timestamptz, "+p.add(uuid(f.After.ID))+"::uuid)")
+	}
+	return "select " + selectWhole + " from operations o where " + strings.Join(where, " and ") +
+		" order by o.created_at desc, o.id desc limit " + p.add(f.Limit)
+}
+
+// listDue reads states off the happy path from the due table: for each state a
+// page in order, and of these together the first page.
+func listDue(f *onceward.Filter, p *parameters) string {
+	where := []string{"d.tenant = " + p.add(string(f.Tenant)), "d.state = s.state"}
+	if f.Tool != "" {
+		where = append(where, "d.tool = "+p.add(string(f.Tool)))
+	}
+	if f.After != (onceward.Cursor{}) {
+		where = append(where, "(d.created_at, d.operation_id) < ("+p.add(store.Stored(f.After.CreatedAt))+"::timestamptz, "+p.add(uuid(f.After.ID))+"::uuid)")
+	}
+	limit := p.add(f.Limit)
+	return `with page as materialized (
+select d.operation_id from (select distinct unnest(` + p.add(states(f.States)) + `::smallint[])) as s (state)
+cross join lateral (select d.operation_id, d.created_at from due d where ` + strings.Join(where, " and ") + `
+    order by d.created_at desc, d.operation_id desc limit ` + limit + `) d
+order by d.created_at desc, d.operation_id desc limit ` + limit + `)
+select ` + selectWhole + ` from page join operations o on o.id = page.operation_id
+order by o.created_at desc, o.id desc`
+}
+
+// inTenants finds the tenants one by one along an index, so that what asks for
+// all of them in the order of creation needs no index of its own.
+const inTenants = `with recursive tenants (tenant) as (
+    (select o.tenant from operations o where o.alias_of is null order by o.tenant limit 1)
+    union all
+    select (select o.tenant from operations o where o.alias_of is null and o.tenant > t.tenant order by o.tenant limit 1)
+    from tenants t where t.tenant is not null)
+select %s from tenants t cross join lateral (
+    select o.* from operations o where o.alias_of is null and o.tenant = t.tenant and %s
+    order by o.created_at, o.id limit %s) o
+where t.tenant is not null order by o.created_at, o.id limit %[3]s`
+
+// Aged walks the ledger, oldest first; see [onceward.Store].
+func (s *Store) Aged(ctx context.Context, after onceward.Cursor, before time.Time, limit int) ([]*onceward.Operation, error) {
+	var p parameters
+	where := "o.created_at < " + p.add(store.Stored(before)) + "::timestamptz"
+	if after != (onceward.Cursor{}) {
+		where += " and (o.created_at, o.id) > (" + p.add(store.Stored(after.CreatedAt)) + "::timestamptz, " + p.add(uuid(after.ID)) + "::uuid)"
+	}
+	sql := fmt.Sprintf(inTenants, selectSlim, where, p.add(limit))
+	return s.operations(ctx, "list aged operations", sql, p.values, true)
+}
+
+// Stranded finds first attempts that a replica left; see [onceward.Store].
+func (s *Store) Stranded(ctx context.Context, replica string, from, to time.Time, limit int) ([]*onceward.Operation, error) {
+	var p parameters
+	where := fmt.Sprintf("o.created_at between %s::timestamptz and %s::timestamptz and o.state = %d and o.attempt = 1 and o.owner = %s and o.lease_until < now()",
+		p.add(store.Stored(from)), p.add(store.Stored(to)), onceward.StateEffectPending, p.add(replica))
+	sql := fmt.Sprintf(inTenants, selectWhole, where, p.add(limit))
+	return s.operations(ctx, "list stranded operations", sql, p.values, false)
+}
+
+// operations runs a query that selects operations.
+func (s *Store) operations(ctx context.Context, op, sql string, args []any, slim bool) ([]*onceward.Operation, error) {
+	var ops []*onceward.Operation
+	err := s.do(ctx, op, func(ctx context.Context, q *pgxpool.Pool) error {
+		ops = nil
+		return each(ctx, q, func(values [][]byte) error {
+			row, bodies, _, err := readRow(values, slim)
+			if err != nil {
+				return err
+			}
+			decode := store.Decode
+			if slim {
+				decode = func(r *store.Row, _ []store.Body) (*onceward.Operation, error) { return store.DecodeSlim(r) }
+			}
+			op, err := decode(&row, bodies)
+			ops = append(ops, op)
+			return err
+		}, sql, args...)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return ops, nil
+}
+
+// parameters are the values of a statement that is put together.
+type parameters struct{ values []any }
+
+// add gives the value its place.
+func (p *parameters) add(v any) string {
+	p.values = append(p.values, v)
+	return fmt.Sprintf("$%d", len(p.values))
+}
+
+func states(all []onceward.State) []int16 {
+	out := make([]int16, len(all))
+	for i, state := range all {
+		out[i] = int16(state)
+	}
+	return out
+}

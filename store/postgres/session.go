@@ -1,0 +1,299 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/onceward/onceward/store"
+)
+
+// Waits of the committer.
+const (
+	// reconnectFirst and reconnectMax bound the pause after a connection could
+	// not be made; within it Commit fails at once.
+	reconnectFirst = 20 * time.Millisecond
+	reconnectMax   = 500 * time.Millisecond
+	// idleMax is after how much idleness the connection is tried before it is
+	// trusted with a batch: a dead one costs a round trip, not an unknown commit.
+	idleMax = time.Second
+)
+
+// pins fixes what the statements of the committer rely on, for the session, or
+// with $1 true for the transaction:
+//
+//   - Plans are generic and go through indexes. A fresh or fast growing table
+//     has no useful statistics, and one bad plan would stop every caller.
+//   - Warnings arrive: one of them says that a commit is not replicated.
+//   - A commit is durable here and, where there is a synchronous standby, there.
+//     What the administrator set stronger than that is left alone.
+const pins = `select
+    set_config('plan_cache_mode', 'force_generic_plan', $1::boolean),
+    set_config('enable_seqscan', 'off', $1), set_config('enable_hashjoin', 'off', $1),
+    set_config('enable_mergejoin', 'off', $1), set_config('jit', 'off', $1),
+    set_config('client_min_messages', 'warning', $1),
+    case when current_setting('synchronous_commit') in ('off', 'local', 'remote_write')
+        then set_config('synchronous_commit', 'on', $1) end`
+
+// pinsFollowing are set once a session besides, where there is one.
+const pinsFollowing = `select
+    set_config('default_transaction_isolation', 'read committed', false),
+    set_config('idle_session_timeout', '0', false)`
+
+// session is the one connection that commits. It is made when it is needed, and
+// made anew after it was lost.
+type session struct {
+	store *Store
+	gate  chan struct{} // holds the right to use everything below
+
+	conn   *pgx.Conn // nil: none
+	usedAt time.Time
+	warned *pgconn.Notice // the last warning of the running batch; nil: none
+
+	failure error // why the last connection could not be made
+	pause   time.Duration
+	until   time.Time
+}
+
+func newSession(s *Store) *session { return &session{store: s, gate: make(chan struct{}, 1)} }
+
+// enter waits for the connection to be free; leave frees it.
+func (s *session) enter(ctx context.Context, op string) error {
+	select {
+	case s.gate <- struct{}{}:
+		return nil
+	default:
+	}
+	select {
+	case s.gate <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return store.Canceled(op, ctx.Err())
+	}
+}
+
+func (s *session) leave() { <-s.gate }
+
+// named reports whether statements may be prepared under a name: not behind a
+// pooler that hands each transaction to another server process.
+func (s *session) named() bool {
+	return s.store.config.ConnConfig.DefaultQueryExecMode == pgx.QueryExecModeCacheStatement
+}
+
+// connect makes the connection, if there is none, and tries it, if it was idle.
+func (s *session) connect(ctx context.Context) error {
+	if s.conn != nil && (s.conn.IsClosed() || s.idle() && s.ping(ctx) != nil) {
+		s.drop()
+	}
+	if s.conn != nil {
+		return nil
+	}
+	if s.failure != nil && time.Now().Before(s.until) {
+		return s.failure
+	}
+	conn, err := s.dial(ctx)
+	if err != nil {
+		if ctx.Err() == nil { // it is the database, not the caller
+			s.failure = err
+			s.pause = min(max(2*s.pause, reconnectFirst), reconnectMax)
+			s.until = time.Now().Add(s.pause)
+		}
+		return err
+	}
+	s.conn, s.failure, s.pause, s.usedAt = conn, nil, 0, time.Now()
+	return nil
+}
+
+func (s *session) idle() bool { return time.Since(s.usedAt) > idleMax }
+
+func (s *session) ping(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, s.store.timeout)
+	defer cancel()
+	return s.conn.Ping(ctx)
+}
+
+func (s *session) dial(ctx context.Context) (*pgx.Conn, error) {
+	config := s.store.config.ConnConfig.Copy()
+	config.OnNotice = func(_ *pgconn.PgConn, n *pgconn.Notice) {
+		if n.SeverityUnlocalized == "WARNING" {
+			s.warned = n
+		}
+	}
+	conn, err := pgx.ConnectConfig(ctx, config)
+	if err != nil {
+		return nil, err
+	}
+	if s.named() {
+		if err = s.pin(ctx, conn); err != nil {
+			_ = conn.Close(context.WithoutCancel(ctx))
+			return nil, err
+		}
+	}
+	return conn, nil
+}
+
+func (s *session) pin(ctx context.Context, conn *pgx.Conn) error {
+	if _, err := conn.Exec(ctx, pins, false); err != nil {
+		return err
+	}
+	_, err := conn.Exec(ctx, pinsFollowing)
+	return err
+}
+
+// drop gives the connection up: what is on its way may arrive or not.
+func (s *session) drop() {
+	if s.conn == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	_ = s.conn.Close(ctx)
+	s.conn = nil
+}
+
+// call is one statement of a pipeline with its values.
+type call struct {
+	statement statement
+	params    [][]byte
+}
+
+// fate is what is known of a batch that failed.
+type fate uint8
+
+const (
+	unsent  fate = iota // there is no connection: nothing of it reached the server
+	stale               // the connection was of no use: nothing of it is stored
+	aborted             // the server said that it took everything back
+	vanished            // it is committed, and what a change lost to is gone again
+	lost                // it may be committed
+)
+
+// run sends the calls as one transaction in one round trip and gives the last
+// one's only row. The transaction is the implicit one of a pipeline: it commits
+// when the server sees the end.
+func (s *session) run(ctx context.Context, calls []call) (row [][]byte, what fate, err error) {
+	if err = s.connect(ctx); err != nil {
+		return nil, unsent, err
+	}
+	if err = s.prepare(ctx, calls); err != nil {
+		if s.refused(err) {
+			return nil, aborted, err
+		}
+		s.drop()
+		return nil, stale, err
+	}
+	s.warned = nil
+	wire := s.conn.PgConn().Conn()
+	if err = wire.SetDeadline(time.Now().Add(s.store.timeout)); err != nil {
+		s.drop()
+		return nil, stale, err
+	}
+	pipeline := s.conn.PgConn().StartPipeline(ctx)
+	s.send(pipeline, calls)
+	if err = pipeline.Sync(); err == nil {
+		row, err = receive(pipeline)
+	}
+	if closed := pipeline.Close(); err == nil {
+		err = closed
+	}
+	_ = wire.SetDeadline(time.Time{}) // an error shows at the next use
+	s.usedAt = time.Now()
+	switch {
+	case err == nil && s.warned == nil:
+		return row, 0, nil
+	case err == nil:
+		return nil, lost, &warningError{(*pgconn.PgError)(s.warned)}
+	case s.refused(err) && outdated(err):
+		s.drop()
+		return nil, stale, err
+	case s.refused(err):
+		if sqlState(err) == stateReadOnly {
+			s.drop() // a new connection may find the primary
+		}
+		return nil, aborted, err
+	case pgconn.SafeToRetry(err):
+		s.drop()
+		return nil, stale, err
+	}
+	s.drop()
+	return nil, lost, err
+}
+
+// prepare prepares the statements that this connection does not know yet.
+func (s *session) prepare(ctx context.Context, calls []call) error {
+	if !s.named() {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.store.timeout)
+	defer cancel()
+	for _, c := range calls {
+		if _, err := s.conn.Prepare(ctx, c.statement.name, c.statement.sql); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// binaryFormat is the format of all parameters and results.
+var binaryFormat = []int16{pgx.BinaryFormatCode}
+
+func (s *session) send(p *pgconn.Pipeline, calls []call) {
+	if s.named() {
+		for _, c := range calls {
+			p.SendQueryPrepared(c.statement.name, c.params, binaryFormat, binaryFormat)
+		}
+		return
+	}
+	p.SendQueryParams(pins, [][]byte{{1}}, []uint32{kindBool.oid}, binaryFormat, binaryFormat)
+	for _, c := range calls {
+		p.SendQueryParams(c.statement.sql, c.params, c.statement.oids, binaryFormat, binaryFormat)
+	}
+}
+
+// receive reads up to the end of the transaction and keeps the last row.
+func receive(p *pgconn.Pipeline) (row [][]byte, err error) {
+	for {
+		results, err := p.GetResults()
+		if err != nil {
+			return nil, err
+		}
+		switch r := results.(type) {
+		case *pgconn.PipelineSync:
+			return row, nil
+		case *pgconn.ResultReader:
+			row = nil
+			for r.NextRow() {
+				row = row[:0]
+				for _, v := range r.Values() {
+					copied, _ := readBytes(v)
+					row = append(row, copied)
+				}
+			}
+			if _, err := r.Close(); err != nil {
+				return nil, err
+			}
+		case nil:
+			return nil, errors.New("the pipeline ended before its transaction")
+		}
+	}
+}
+
+// refused reports whether the server itself ended the transaction with an error
+// and the connection lived on: then nothing of it is stored.
+//
+// Why not any error of the server: one that ends the connection may come while
+// it waits for a standby, and then the commit is stored.
+func (s *session) refused(err error) bool {
+	var pg *pgconn.PgError
+	return errors.As(err, &pg) && pg.SeverityUnlocalized == "ERROR" && !s.conn.IsClosed()
+}
+
+// close ends the session for good.
+func (s *session) close() {
+	s.gate <- struct{}{}
+	s.drop()
+	s.leave()
+}

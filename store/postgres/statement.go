@@ -1,0 +1,162 @@
+package postgres
+
+import (
+	"fmt"
+	"strings"
+)
+
+// rows says how the rows of a source stand in a statement.
+type rows uint8
+
+const (
+	none rows = iota
+	one       // as parameters of their own: what a lone caller waits for has no array to unpack
+	many      // as arrays, one a column
+)
+
+func rowsOf(n int) rows { return rows(min(n, int(many))) }
+
+// shape says which parts the statement of a batch has. There are few, so that
+// each is prepared once and stays so.
+type shape struct {
+	claims, updates rows
+	// aside: the batch touches more than operations and journal, or raises a
+	// generation. Claims and updates are arrays then, and every part is there.
+	aside bool
+	// placed: claims with aliases stand in the table already, put there by the
+	// statements before in the same transaction.
+	placed bool
+}
+
+// statement is a text with the types of its parameters.
+type statement struct {
+	name string // under which it is prepared; unique for the text
+	sql  string
+	oids []uint32
+}
+
+// sources numbers the parameters of a statement in the order in which a batch
+// gives their values.
+type sources struct{ oids []uint32 }
+
+// scalar is one parameter.
+func (s *sources) scalar(k kind) string {
+	s.oids = append(s.oids, k.oid)
+	return fmt.Sprintf("$%d::%s", len(s.oids), k.sql)
+}
+
+// from is a source of rows under an alias: a row of parameters, or arrays.
+func from[T any](s *sources, r rows, fields []field[T], alias string) string {
+	params := make([]string, len(fields))
+	for i, f := range fields {
+		if r == one {
+			params[i] = s.scalar(f.kind)
+			continue
+		}
+		s.oids = append(s.oids, f.kind.array)
+		params[i] = fmt.Sprintf("$%d::%s[]", len(s.oids), f.kind.sql)
+	}
+	list := strings.Join(params, ", ")
+	if r == one {
+		return fmt.Sprintf("(values (%s)) as %s (%s)", list, alias, names(fields, ""))
+	}
+	return fmt.Sprintf("unnest(%s) as %s (%s)", list, alias, names(fields, ""))
+}
+
+// commitStatement is the one statement of a batch.
+//
+// Invariant: claims come before updates, and each part is sorted by ID, the
+// other order deadlocks replicas. The final select reads applied, which reads
+// claimed to its end and then updated; what only runs along (bodies, due,
+// records, switches) runs after that, and touches only rows that belong to an
+// operation whose row this transaction holds.
+//
+// Why "(x in (select ...)) is true": as a plain IN it becomes a join, and with
+// hash and merge joins off that is one look at every row for every row. In this
+// form it is a look into a hash table.
+func commitStatement(sh shape) statement {
+	s := &sources{}
+	var with []string
+	cte := func(name, sql string) { with = append(with, name+" as (\n"+sql+"\n)") }
+
+	var applied []string
+	switch {
+	case sh.placed:
+		cte("claimed", `select o.id from `+from(s, many, placedFields, "u")+` join operations o on o.id = u.id
+where o.token = u.token and o.xmin = pg_current_xact_id()::xid`)
+		applied = append(applied, "select id from claimed")
+	case sh.claims != none:
+		cte("claimed", `insert into operations (`+names(insertFields, "")+`)
+select `+names(insertFields, "u.")+` from `+from(s, sh.claims, insertFields, "u")+`
+on conflict (id) do nothing returning id`)
+		applied = append(applied, "select id from claimed")
+	}
+	if sh.updates != none {
+		set, where := outcomeFields, updateFields
+		if sh.aside {
+			set, where = renewalFields, renewFields
+		}
+		cte("updated", `update operations o set gone = nullif(o.side & ~u.side, 0), `+assignments(set, "u.")+`
+from `+from(s, sh.updates, where, "u")+`
+where o.id = u.id and o.version = u.before returning o.id, o.gone`)
+		cte("emptied", `delete from bodies b using updated u
+where u.gone is not null and b.operation_id = u.id and (u.gone >> b.part) & 1 = 1`)
+		applied = append(applied, "select id from updated")
+	}
+	cte("applied", strings.Join(applied, " union all "))
+	cte("journaled", `insert into journal (xid, at, token, entries)
+select pg_current_xact_id(), clock_timestamp(), `+s.scalar(kindUUID)+`, `+s.scalar(kindBytes)+` || string_agg(e.entry, '')
+from `+from(s, many, entryFields, "e")+` where (e.id in (select id from applied)) is true having count(*) > 0`)
+	if sh.aside {
+		besides(s, cte)
+	}
+	return statement{
+		name: fmt.Sprintf("onceward_commit_%d%d_%t_%t", sh.claims, sh.updates, sh.aside, sh.placed),
+		sql:  "with " + strings.Join(with, ", ") + "\nselect clock_timestamp(), array(select id from applied)",
+		oids: s.oids,
+	}
+}
+
+// besides adds what a batch writes besides operations and journal.
+func besides(s *sources, cte func(name, sql string)) {
+	cte("bodied", `insert into bodies as b (operation_id, part, bytes)
+select u.id, u.part, u.bytes from `+from(s, many, bodyFields, "u")+` where (u.id in (select id from applied)) is true
+on conflict (operation_id, part) do update set bytes = excluded.bytes where b.bytes <> excluded.bytes`)
+	cte("dued", `insert into due as d (`+names(dueFields, "")+`)
+select `+names(dueFields, "u.")+` from `+from(s, many, dueFields, "u")+` where (u.operation_id in (select id from applied)) is true
+on conflict (operation_id) do update set `+assignments(dueFields, "excluded."))
+	cte("settled", `delete from due d using `+from(s, many, goneFields, "u")+`
+where (u.id in (select id from applied)) is true and d.operation_id = u.id`)
+	cte("recorded", `insert into records (`+names(recordFields, "")+`)
+select `+names(recordFields, "u.")+` from `+from(s, many, recordFields, "u")+` where (u.operation_id in (select id from applied)) is true
+on conflict (operation_id, version, seq) do nothing`)
+	cte("slimmed", `delete from records r using `+from(s, many, goneFields, "u")+`
+where (u.id in (select id from applied)) is true and r.operation_id = u.id`)
+	cte("switched", `insert into switches (tenant, tool, paused, reason, by, at)
+select distinct on (u.tenant, u.tool) u.tenant, u.tool, u.paused, u.reason, u.by, u.at
+from `+from(s, many, switchFields, "u")+` where (u.id in (select id from applied)) is true
+order by u.tenant, u.tool, u.place desc
+on conflict (tenant, tool) do update set paused = excluded.paused, reason = excluded.reason, by = excluded.by, at = excluded.at`)
+}
+
+// A claim with aliases is all or nothing. place puts all claims of the batch
+// and their aliases in, sorted by ID; unplace takes out again, before anybody
+// sees them, the groups of which one had to give way. Both run in the
+// transaction of the statement above; xmin tells its own rows from those of an
+// earlier run of the same batch.
+func placeStatement() statement {
+	s := &sources{}
+	sql := `insert into operations (` + names(aliasFields, "") + `)
+select ` + names(aliasFields, "u.") + ` from ` + from(s, many, aliasFields, "u") + `
+on conflict (id) do nothing`
+	return statement{name: "onceward_place", sql: sql, oids: s.oids}
+}
+
+func unplaceStatement() statement {
+	s := &sources{}
+	sql := `with m as materialized (select u.id, u.owner from ` + from(s, many, memberFields, "u") + `)
+delete from operations o using m where o.id = m.id and o.xmin = pg_current_xact_id()::xid and exists (
+  select from m n left join operations p on p.id = n.id and p.xmin = pg_current_xact_id()::xid
+  where n.owner = m.owner and p.id is null)`
+	return statement{name: "onceward_unplace", sql: sql, oids: s.oids}
+}

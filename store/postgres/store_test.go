@@ -1,0 +1,75 @@
+package postgres_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/onceward/onceward"
+	"github.com/onceward/onceward/internal/testdb"
+	"github.com/onceward/onceward/store"
+	"github.com/onceward/onceward/store/postgres"
+	"github.com/onceward/onceward/store/storetest"
+)
+
+func TestStore(t *testing.T) {
+	t.Parallel()
+	storetest.Run(t, func(t *testing.T) storetest.Opened { return opened(t, postgres.Options{}) })
+}
+
+// opened is a store on a schema of its own.
+func opened(t *testing.T, opts postgres.Options) storetest.Opened {
+	dsn := testdb.Postgres(t)
+	return storetest.Opened{
+		Store:   open(t, dsn, opts),
+		Again:   func(t *testing.T) onceward.Store { return open(t, dsn, opts) },
+		Journal: func(t *testing.T) [][]store.Entry { return journal(t, dsn) },
+	}
+}
+
+func open(tb testing.TB, dsn string, opts postgres.Options) *postgres.Store {
+	tb.Helper()
+	s, err := postgres.Open(tb.Context(), dsn, opts)
+	if err != nil {
+		tb.Fatalf("open: %v", err)
+	}
+	tb.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			tb.Errorf("close: %v", err)
+		}
+	})
+	return s
+}
+
+// journal reads the journal as its readers do.
+func journal(tb testing.TB, dsn string) [][]store.Entry {
+	tb.Helper()
+	conn := connect(tb, dsn)
+	rows, err := conn.Query(tb.Context(), "select entries from journal order by xid, position")
+	if err != nil {
+		tb.Fatalf("read journal: %v", err)
+	}
+	all, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) ([]store.Entry, error) {
+		var blob []byte
+		if err := row.Scan(&blob); err != nil {
+			return nil, err
+		}
+		return store.DecodeJournal(blob)
+	})
+	if err != nil {
+		tb.Fatalf("read journal: %v", err)
+	}
+	return all
+}
+
+// connect makes a connection of the test's own.
+func connect(tb testing.TB, dsn string) *pgx.Conn {
+	tb.Helper()
+	conn, err := pgx.Connect(tb.Context(), dsn)
+	if err != nil {
+		tb.Fatalf("connect: %v", err)
+	}
+	tb.Cleanup(func() { _ = conn.Close(context.Background()) })
+	return conn
+}
