@@ -2,30 +2,11 @@ package httpcall_test
 
 import (
 	"testing"
-	"time"
 
 	"github.com/onceward/onceward"
 	"github.com/onceward/onceward/provider/httpcall"
 	"github.com/onceward/onceward/provider/providertest"
 )
-
-func newClient(tb testing.TB, o httpcall.Options) *httpcall.Client {
-	tb.Helper()
-	c := httpcall.New(o)
-	tb.Cleanup(c.Close)
-	return c
-}
-
-func post(url string) *onceward.Request {
-	return &onceward.Request{
-		Method: "POST", URL: url, Body: []byte(`{"title":"a"}`),
-		Header: []onceward.HeaderField{{Name: "Content-Type", Value: "application/json"}, {Name: "Idempotency-Key", Value: "k1"}},
-	}
-}
-
-func write(hosts ...string) onceward.SendOptions {
-	return onceward.SendOptions{Write: true, Deadline: 10 * time.Second, Hosts: hosts}
-}
 
 func TestAnsweredWriteIsSeenWhole(t *testing.T) {
 	t.Parallel()

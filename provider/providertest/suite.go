@@ -95,7 +95,7 @@ func count(t *testing.T, u *Upstream, n int) {
 func notSent(t *testing.T, ev onceward.Evidence, class onceward.ErrorClass) {
 	t.Helper()
 	if !ev.Reach.NothingSent() || !ev.LastByteAt.IsZero() || ev.Status != 0 {
-		t.Errorf("evidence does not say that nothing was sent: %+v", ev)
+		t.Errorf("evidence does not say that nothing was sent: %s", show(ev))
 	}
 	described(t, ev, class)
 }
@@ -142,7 +142,7 @@ func answeredWrite(t *testing.T, h Harness) {
 	ev := h.Open(t).Send(t.Context(), req, opts)
 	count(t, u, 1)
 	if ev.Status != 200 || ev.Reach != onceward.ReachFirstByte || ev.ErrorClass != onceward.ClassNone || ev.ErrorCode != "" || ev.BodyCut || ev.BodyTooBig || len(ev.Body) == 0 {
-		t.Errorf("evidence = %+v, want a whole answer", ev)
+		t.Errorf("evidence = %s, want a whole answer", show(ev))
 	}
 	if ev.RemoteAddr != u.Addr() {
 		t.Errorf("remote address = %q, want %q", ev.RemoteAddr, u.Addr())
@@ -173,7 +173,7 @@ func sameBytes(t *testing.T, h Harness) {
 	p := h.Open(t)
 	for range 3 {
 		if ev := p.Send(t.Context(), h.Write(u.Addr()), options(u)); ev.Status != 200 {
-			t.Fatalf("evidence = %+v", ev)
+			t.Fatalf("evidence = %s", show(ev))
 		}
 	}
 	seen := u.Await(3)
@@ -193,7 +193,7 @@ func parallelWrites(t *testing.T, h Harness) {
 		all.Go(func() {
 			for range each {
 				if ev := p.Send(t.Context(), h.Write(u.Addr()), options(u)); ev.Status != 200 || ev.BodyCut {
-					t.Errorf("evidence = %+v", ev)
+					t.Errorf("evidence = %s", show(ev))
 				}
 			}
 		})
@@ -207,7 +207,7 @@ func serverError(t *testing.T, h Harness) {
 		u := h.upstream(t, Answer(fmt.Sprintf("HTTP/1.1 %d Word\r\nRetry-After: 7\r\nContent-Length: 2\r\n\r\n{}", status)))
 		ev := h.Open(t).Send(t.Context(), h.Write(u.Addr()), options(u))
 		if ev.Status != status || ev.ErrorClass != onceward.ClassNone || ev.Reach != onceward.ReachFirstByte {
-			t.Errorf("%d: evidence = %+v", status, ev)
+			t.Errorf("%d: evidence = %s", status, show(ev))
 		}
 		if !slices.Contains(ev.Header, onceward.HeaderField{Name: "Retry-After", Value: "7"}) {
 			t.Errorf("%d: header = %v, want Retry-After in it", status, ev.Header)
@@ -220,7 +220,7 @@ func informational(t *testing.T, h Harness) {
 	u := h.upstream(t, Answer("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"+h.Done))
 	ev := h.Open(t).Send(t.Context(), h.Write(u.Addr()), options(u))
 	if ev.Status != 200 || ev.ErrorClass != onceward.ClassNone {
-		t.Errorf("evidence = %+v, want the final answer", ev)
+		t.Errorf("evidence = %s, want the final answer", show(ev))
 	}
 	count(t, u, 1)
 }
@@ -233,7 +233,7 @@ func redirects(t *testing.T, h Harness) {
 		opts.Hosts = append(opts.Hosts, elsewhere.Addr())
 		ev := h.Open(t).Send(t.Context(), h.Write(u.Addr()), opts)
 		if ev.Status != status {
-			t.Errorf("%d: evidence = %+v", status, ev)
+			t.Errorf("%d: evidence = %s", status, show(ev))
 		}
 		count(t, u, 1)
 		count(t, elsewhere, 0)
@@ -263,6 +263,11 @@ func offTheList(t *testing.T, h Harness) {
 	if n := u.Connections(); n > 0 {
 		t.Errorf("%d connections were made, want none", n)
 	}
+}
+
+// show prints evidence for a failure message, cut where it is long.
+func show(ev onceward.Evidence) string {
+	return fmt.Sprintf("%.900s", fmt.Sprintf("%+v body %q", ev, ev.Body))
 }
 
 // mentions reports whether text stands anywhere in ev.

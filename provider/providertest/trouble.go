@@ -46,7 +46,7 @@ func idleClosed(t *testing.T, h Harness) {
 	u.CloseIdle()
 	ev := p.Send(t.Context(), h.Write(u.Addr()), options(u))
 	if ev.Status != 200 {
-		t.Errorf("evidence = %+v, want an answer over a new connection", ev)
+		t.Errorf("evidence = %s, want an answer over a new connection", show(ev))
 	}
 	count(t, u, 2)
 }
@@ -65,7 +65,7 @@ func lastCheck(t *testing.T, h Harness) {
 		}
 		ev := p.Send(t.Context(), h.Write(u.Addr()), opts)
 		if ev.Reach != onceward.ReachConnected || !ev.LastByteAt.IsZero() || ev.Status != 0 {
-			t.Errorf("warm %v: evidence = %+v, want connected and nothing sent", warm, ev)
+			t.Errorf("warm %v: evidence = %s, want connected and nothing sent", warm, show(ev))
 		}
 		if ev.ErrorCode != string(onceward.CodeFenceLost) || ev.ErrorClass == onceward.ClassNone {
 			t.Errorf("warm %v: error = %v %q, want the check's own code", warm, ev.ErrorClass, ev.ErrorCode)
@@ -74,7 +74,7 @@ func lastCheck(t *testing.T, h Harness) {
 	}
 	opts.BeforeWrite = func() error { return context.DeadlineExceeded }
 	if ev := p.Send(t.Context(), h.Write(u.Addr()), opts); ev.ErrorCode != "lease_passed" || !ev.Reach.NothingSent() {
-		t.Errorf("evidence = %+v, want lease_passed", ev)
+		t.Errorf("evidence = %s, want lease_passed", show(ev))
 	}
 	count(t, u, 1)
 }
@@ -165,7 +165,7 @@ func cutBody(t *testing.T, h Harness) {
 		u := h.upstream(t, AnswerAndClose(raw))
 		ev := h.Open(t).Send(t.Context(), h.Write(u.Addr()), options(u))
 		if ev.Status != 201 || !ev.BodyCut || ev.BodyTooBig || ev.ErrorClass != onceward.ClassNone || string(ev.Body) != `{"id":` {
-			t.Errorf("%s: evidence = %+v, want the head and a cut body", name, ev)
+			t.Errorf("%s: evidence = %s, want the head and a cut body", name, show(ev))
 		}
 		if !slices.Contains(ev.Header, onceward.HeaderField{Name: "Etag", Value: `"7"`}) {
 			t.Errorf("%s: header = %v, want the ETag in it", name, ev.Header)
@@ -181,12 +181,12 @@ func longBody(t *testing.T, h Harness) {
 	opts.JudgeBytes = int64(len(whole.Body))
 	p := h.Open(t)
 	if ev := p.Send(t.Context(), h.Write(u.Addr()), opts); ev.BodyTooBig || ev.BodyCut || len(ev.Body) != len(whole.Body) {
-		t.Errorf("a body of exactly the limit: %+v", ev)
+		t.Errorf("a body of exactly the limit: %s", show(ev))
 	}
 	opts.JudgeBytes--
 	ev := p.Send(t.Context(), h.Write(u.Addr()), opts)
 	if ev.Status != 200 || !ev.BodyTooBig || string(ev.Body) != string(whole.Body[:opts.JudgeBytes]) || ev.ErrorClass != onceward.ClassNone {
-		t.Errorf("evidence = %+v, want the head of the body and BodyTooBig", ev)
+		t.Errorf("evidence = %s, want the head of the body and BodyTooBig", show(ev))
 	}
 	count(t, u, 3)
 }
@@ -201,7 +201,7 @@ func nonsense(t *testing.T, h Harness) {
 		u := h.upstream(t, AnswerAndClose(raw))
 		ev := h.Open(t).Send(t.Context(), h.Write(u.Addr()), options(u))
 		if ev.Status != 0 || ev.Reach != onceward.ReachFirstByte || ev.LastByteAt.IsZero() {
-			t.Errorf("%.40q: evidence = %+v, want an answer that was begun and not understood", raw, ev)
+			t.Errorf("%.40q: evidence = %s, want an answer that was begun and not understood", raw, show(ev))
 		}
 		described(t, ev, onceward.ClassProtocol)
 		count(t, u, 1)
@@ -219,11 +219,11 @@ func secrets(t *testing.T, h Harness) {
 	opts.RedactHeader = []string{"x-drop"}
 	ev := h.Open(t).Send(t.Context(), req, opts)
 	if ev.Status != 200 {
-		t.Fatalf("evidence = %+v", ev)
+		t.Fatalf("evidence = %s", show(ev))
 	}
 	for _, s := range []string{secret, listed, cookie, "gone-7f3e"} {
 		if mentions(ev, s) {
-			t.Errorf("%q stands in the evidence: %+v %s", s, ev, ev.Body)
+			t.Errorf("%q stands in the evidence: %s", s, show(ev))
 		}
 	}
 	if got := u.Requests()[0].Header.Get("Authorization"); got != "Bearer "+secret {
