@@ -162,6 +162,7 @@ func TestRefusedJSONSaysWhereAndWhy(t *testing.T) {
 		{"lone high surrogate", `{"a":"x\ud800y"}`, place{7, 1, 8, "a", "lone surrogate in a string"}},
 		{"lone low surrogate", `"\udc00"`, place{1, 1, 2, "", "lone surrogate in a string"}},
 		{"high surrogate twice", `"\ud800\ud800"`, place{1, 1, 2, "", "lone surrogate in a string"}},
+		{"low surrogate twice", `"\udc00\udc00"`, place{1, 1, 2, "", "lone surrogate in a string"}},
 		{"high surrogate before another escape", `"\ud800\n"`, place{1, 1, 2, "", "lone surrogate in a string"}},
 		{"surrogate in a name", `{"\udfff":1}`, place{2, 1, 3, "", "lone surrogate in a string"}},
 		{"surrogate encoded in UTF-8", "\"\xed\xa0\x80\"", place{1, 1, 2, "", "invalid UTF-8 in a string"}},
@@ -195,6 +196,7 @@ func TestRefusedJSONSaysWhereAndWhy(t *testing.T) {
 		{"exponent", `1e10001`, place{0, 1, 1, "", "number with an exponent beyond ±10000"}},
 		{"exponent of a long number", `-12e10000`, place{0, 1, 1, "", "number with an exponent beyond ±10000"}},
 		{"negative exponent", `0.1e-10000`, place{0, 1, 1, "", "number with an exponent beyond ±10000"}},
+		{"exponent that would wrap around", `1e18446744073709551616`, place{0, 1, 1, "", "number with an exponent beyond ±10000"}},
 		{"exponent beyond any integer", `1e-99999999999999999999999999`, place{0, 1, 1, "", "number with an exponent beyond ±10000"}},
 	}
 	for _, tt := range tests {

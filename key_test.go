@@ -104,6 +104,11 @@ func TestLongDerivedKeysStayReadableAndApart(t *testing.T) {
 	for _, parts := range [][]string{{fits, "1"}, {fits, "2"}, {fits + `","1`}} {
 		seen[deriveKey(t, parts...)] = true
 	}
+	for key := range seen {
+		if len(key) > onceward.KeyBytesMax {
+			t.Errorf("key of %d bytes", len(key))
+		}
+	}
 	if len(seen) != 7 {
 		t.Errorf("7 long keys became %d", len(seen))
 	}
