@@ -107,7 +107,7 @@ func (s *Store) settle(ctx context.Context, b *batch, applied map[onceward.Opera
 	}
 	bounded, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
-	stored, err := load(bounded, s.session.conn, ids)
+	stored, err := s.load(bounded, s.session.conn, ids)
 	if err != nil {
 		return &commitError{lost, err}
 	}

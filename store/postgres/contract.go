@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/onceward/onceward"
 	"github.com/onceward/onceward/store"
@@ -15,8 +14,8 @@ import (
 // Activate puts a contract version in force; see [onceward.Store]. Replicas that
 // activate versions of one tool at the same time take turns.
 func (s *Store) Activate(ctx context.Context, c onceward.ContractVersion, force bool) error {
-	return s.do(ctx, "activate contract", func(ctx context.Context, q *pgxpool.Pool) error {
-		return pgx.BeginTxFunc(ctx, q, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, func(tx pgx.Tx) error {
+	return s.do(ctx, "activate contract", func(ctx context.Context, conn *pgx.Conn) error {
+		return pgx.BeginTxFunc(ctx, conn, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, func(tx pgx.Tx) error {
 			return activate(ctx, tx, &c, force)
 		})
 	})
@@ -56,9 +55,9 @@ func activate(ctx context.Context, tx pgx.Tx, c *onceward.ContractVersion, force
 // Contract reads a contract version; see [onceward.Store].
 func (s *Store) Contract(ctx context.Context, tool onceward.ToolName, version string) (onceward.ContractVersion, error) {
 	c := onceward.ContractVersion{Tool: tool, Version: version}
-	err := s.do(ctx, "load contract", func(ctx context.Context, q *pgxpool.Pool) error {
+	err := s.do(ctx, "load contract", func(ctx context.Context, conn *pgx.Conn) error {
 		var created *time.Time
-		err := q.QueryRow(ctx, "select source, serial, active, created_at from contracts where tool = $1 and version = $2", string(tool), version).
+		err := conn.QueryRow(ctx, "select source, serial, active, created_at from contracts where tool = $1 and version = $2", string(tool), version).
 			Scan(&c.Source, &c.Serial, &c.Active, &created)
 		if errors.Is(err, pgx.ErrNoRows) {
 			return store.NoContract(tool, version)

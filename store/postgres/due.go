@@ -4,7 +4,8 @@ import (
 	"context"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/onceward/onceward"
 	"github.com/onceward/onceward/store"
@@ -15,9 +16,9 @@ import (
 func (s *Store) TakeDue(ctx context.Context, limit int, hold time.Duration) ([]onceward.Due, time.Time, error) {
 	var taken []onceward.Due
 	var now time.Time
-	err := s.do(ctx, "take due rows", func(ctx context.Context, q *pgxpool.Pool) error {
+	err := s.do(ctx, "take due rows", func(ctx context.Context, conn *pgx.Conn) error {
 		taken = nil
-		return each(ctx, q, func(values [][]byte) (err error) {
+		return s.each(ctx, conn, func(values [][]byte) (err error) {
 			if now, err = readTime(values[0]); err != nil || values[1] == nil {
 				return err
 			}
@@ -25,11 +26,11 @@ func (s *Store) TakeDue(ctx context.Context, limit int, hold time.Duration) ([]o
 			taken = append(taken, d)
 			return err
 		}, `with picked as materialized (
-    select d.operation_id, d.at from due d where d.at <= now() order by d.at, d.operation_id limit $1 for update skip locked),
+    select d.operation_id, d.at from due d where d.at <= now() order by d.at, d.operation_id limit $1::bigint for update skip locked),
 taken as (
     update due d set at = now() + $2::bigint * interval '1 microsecond' from picked p where d.operation_id = p.operation_id
     returning d.operation_id, d.tenant, d.tool, d.state, d.kind, d.parked, p.at, d.since)
-select now(), t.* from (values (1)) one left join taken t on true order by t.at, t.operation_id`, limit, hold.Microseconds())
+select now(), t.* from (values (1)) one left join taken t on true order by t.at, t.operation_id`, intParam(int64(limit)), intParam(hold.Microseconds()))
 	})
 	return taken, now, err
 }
@@ -56,18 +57,18 @@ func readDue(values [][]byte) (d onceward.Due, err error) {
 
 // Reschedule sets the time of a due row; see [onceward.Store].
 func (s *Store) Reschedule(ctx context.Context, due onceward.Due) error {
-	return s.do(ctx, "reschedule due row", func(ctx context.Context, q *pgxpool.Pool) error {
-		_, err := q.Exec(ctx, "update due set at = $2::timestamptz, parked = $3 where operation_id = $1::uuid and state = $4::smallint",
-			uuid(due.ID), optionalTime(due.At), string(due.Parked), int16(due.State))
+	return s.do(ctx, "reschedule due row", func(ctx context.Context, conn *pgx.Conn) error {
+		_, err := conn.Exec(ctx, "update due set at = $2::timestamptz, parked = $3 where operation_id = $1::uuid and state = $4::smallint",
+			pgtype.UUID{Bytes: due.ID, Valid: true}, optionalTime(due.At), string(due.Parked), int16(due.State))
 		return err
 	})
 }
 
 // NextDue is when the next due row comes up; see [onceward.Store].
 func (s *Store) NextDue(ctx context.Context) (next, now time.Time, err error) {
-	err = s.do(ctx, "read next due time", func(ctx context.Context, q *pgxpool.Pool) error {
+	err = s.do(ctx, "read next due time", func(ctx context.Context, conn *pgx.Conn) error {
 		var at *time.Time
-		if err := q.QueryRow(ctx, "select min(at), now() from due where at is not null").Scan(&at, &now); err != nil {
+		if err := conn.QueryRow(ctx, "select min(at), now() from due where at is not null").Scan(&at, &now); err != nil {
 			return err
 		}
 		next = timeOf(at)
@@ -79,8 +80,8 @@ func (s *Store) NextDue(ctx context.Context) (next, now time.Time, err error) {
 // Unpark releases parked rows; see [onceward.Store].
 func (s *Store) Unpark(ctx context.Context, t onceward.Tenant, tool onceward.ToolName, why onceward.ParkReason, limit int) (int, error) {
 	var n int64
-	err := s.do(ctx, "release parked rows", func(ctx context.Context, q *pgxpool.Pool) error {
-		tag, err := q.Exec(ctx, `with picked as materialized (
+	err := s.do(ctx, "release parked rows", func(ctx context.Context, conn *pgx.Conn) error {
+		tag, err := conn.Exec(ctx, `with picked as materialized (
     select d.operation_id from due d
     where d.tenant = $1 and d.parked = $2 and d.parked <> '' and ($3 = '' or d.tool = $3)
     order by d.since, d.operation_id limit $4 for update skip locked)

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/jackc/pgx/v5"
 
 	"github.com/onceward/onceward"
 	"github.com/onceward/onceward/store"
@@ -39,39 +39,39 @@ func (s *Store) listKey(ctx context.Context, f onceward.Filter) ([]*onceward.Ope
 // listAll reads along one of the indexes on what never changes: by run or
 // correlation where one is asked for, else by creation.
 func listAll(f *onceward.Filter, p *parameters) string {
-	where := []string{"o.alias_of is null", "o.tenant = " + p.add(string(f.Tenant))}
+	where := []string{"o.alias_of is null", "o.tenant = " + p.add(textParam(string(f.Tenant)))}
 	if f.Tool != "" {
-		where = append(where, "o.tool = "+p.add(string(f.Tool)))
+		where = append(where, "o.tool = "+p.add(textParam(string(f.Tool))))
 	}
 	if f.Run != "" {
-		where = append(where, "o.run = "+p.add(f.Run))
+		where = append(where, "o.run = "+p.add(textParam(f.Run)))
 	}
 	if f.CorrelationID != "" {
-		where = append(where, "o.correlation_id = "+p.add(f.CorrelationID))
+		where = append(where, "o.correlation_id = "+p.add(textParam(f.CorrelationID)))
 	}
 	if len(f.States) > 0 {
-		where = append(where, "o.state = any("+p.add(states(f.States))+"::smallint[])")
+		where = append(where, "o.state = any("+p.add(statesParam(f.States))+"::smallint[])")
 	}
 	if f.After != (onceward.Cursor{}) {
-		where = append(where, "(o.created_at, o.id) < ("+p.add(store.Stored(f.After.CreatedAt))+"::timestamptz, "+p.add(uuid(f.After.ID))+"::uuid)")
+		where = append(where, "(o.created_at, o.id) < ("+p.add(timeParam(store.Stored(f.After.CreatedAt)))+"::timestamptz, "+p.add(uuidParam(f.After.ID))+"::uuid)")
 	}
 	return "select " + selectWhole + " from operations o where " + strings.Join(where, " and ") +
-		" order by o.created_at desc, o.id desc limit " + p.add(f.Limit)
+		" order by o.created_at desc, o.id desc limit " + p.add(intParam(int64(f.Limit)))
 }
 
 // listDue reads states off the happy path from the due table: for each state a
 // page in order, and of these together the first page.
 func listDue(f *onceward.Filter, p *parameters) string {
-	where := []string{"d.tenant = " + p.add(string(f.Tenant)), "d.state = s.state"}
+	where := []string{"d.tenant = " + p.add(textParam(string(f.Tenant))), "d.state = s.state"}
 	if f.Tool != "" {
-		where = append(where, "d.tool = "+p.add(string(f.Tool)))
+		where = append(where, "d.tool = "+p.add(textParam(string(f.Tool))))
 	}
 	if f.After != (onceward.Cursor{}) {
-		where = append(where, "(d.created_at, d.operation_id) < ("+p.add(store.Stored(f.After.CreatedAt))+"::timestamptz, "+p.add(uuid(f.After.ID))+"::uuid)")
+		where = append(where, "(d.created_at, d.operation_id) < ("+p.add(timeParam(store.Stored(f.After.CreatedAt)))+"::timestamptz, "+p.add(uuidParam(f.After.ID))+"::uuid)")
 	}
-	limit := p.add(f.Limit)
+	limit := p.add(intParam(int64(f.Limit)))
 	return `with page as materialized (
-select d.operation_id from (select distinct unnest(` + p.add(states(f.States)) + `::smallint[])) as s (state)
+select d.operation_id from (select distinct unnest(` + p.add(statesParam(f.States)) + `::smallint[])) as s (state)
 cross join lateral (select d.operation_id, d.created_at from due d where ` + strings.Join(where, " and ") + `
     order by d.created_at desc, d.operation_id desc limit ` + limit + `) d
 order by d.created_at desc, d.operation_id desc limit ` + limit + `)
@@ -94,11 +94,11 @@ where t.tenant is not null order by o.created_at, o.id limit %[3]s`
 // Aged walks the ledger, oldest first; see [onceward.Store].
 func (s *Store) Aged(ctx context.Context, after onceward.Cursor, before time.Time, limit int) ([]*onceward.Operation, error) {
 	var p parameters
-	where := "o.created_at < " + p.add(store.Stored(before)) + "::timestamptz"
+	where := "o.created_at < " + p.add(timeParam(store.Stored(before))) + "::timestamptz"
 	if after != (onceward.Cursor{}) {
-		where += " and (o.created_at, o.id) > (" + p.add(store.Stored(after.CreatedAt)) + "::timestamptz, " + p.add(uuid(after.ID)) + "::uuid)"
+		where += " and (o.created_at, o.id) > (" + p.add(timeParam(store.Stored(after.CreatedAt))) + "::timestamptz, " + p.add(uuidParam(after.ID)) + "::uuid)"
 	}
-	sql := fmt.Sprintf(inTenants, selectSlim, where, p.add(limit))
+	sql := fmt.Sprintf(inTenants, selectSlim, where, p.add(intParam(int64(limit))))
 	return s.operations(ctx, "list aged operations", sql, p.values, true)
 }
 
@@ -106,17 +106,17 @@ func (s *Store) Aged(ctx context.Context, after onceward.Cursor, before time.Tim
 func (s *Store) Stranded(ctx context.Context, replica string, from, to time.Time, limit int) ([]*onceward.Operation, error) {
 	var p parameters
 	where := fmt.Sprintf("o.created_at between %s::timestamptz and %s::timestamptz and o.state = %d and o.attempt = 1 and o.owner = %s and o.lease_until < now()",
-		p.add(store.Stored(from)), p.add(store.Stored(to)), onceward.StateEffectPending, p.add(replica))
-	sql := fmt.Sprintf(inTenants, selectWhole, where, p.add(limit))
+		p.add(timeParam(store.Stored(from))), p.add(timeParam(store.Stored(to))), onceward.StateEffectPending, p.add(textParam(replica)))
+	sql := fmt.Sprintf(inTenants, selectWhole, where, p.add(intParam(int64(limit))))
 	return s.operations(ctx, "list stranded operations", sql, p.values, false)
 }
 
 // operations runs a query that selects operations.
-func (s *Store) operations(ctx context.Context, op, sql string, args []any, slim bool) ([]*onceward.Operation, error) {
+func (s *Store) operations(ctx context.Context, op, sql string, params []param, slim bool) ([]*onceward.Operation, error) {
 	var ops []*onceward.Operation
-	err := s.do(ctx, op, func(ctx context.Context, q *pgxpool.Pool) error {
+	err := s.do(ctx, op, func(ctx context.Context, conn *pgx.Conn) error {
 		ops = nil
-		return each(ctx, q, func(values [][]byte) error {
+		return s.each(ctx, conn, func(values [][]byte) error {
 			row, bodies, _, err := readRow(values, slim)
 			if err != nil {
 				return err
@@ -128,7 +128,7 @@ func (s *Store) operations(ctx context.Context, op, sql string, args []any, slim
 			op, err := decode(&row, bodies)
 			ops = append(ops, op)
 			return err
-		}, sql, args...)
+		}, sql, params...)
 	})
 	if err != nil {
 		return nil, err
@@ -136,19 +136,11 @@ func (s *Store) operations(ctx context.Context, op, sql string, args []any, slim
 	return ops, nil
 }
 
-// parameters are the values of a statement that is put together.
-type parameters struct{ values []any }
+// parameters are those of a statement that is put together.
+type parameters struct{ values []param }
 
-// add gives the value its place.
-func (p *parameters) add(v any) string {
+// add gives the parameter its place.
+func (p *parameters) add(v param) string {
 	p.values = append(p.values, v)
 	return fmt.Sprintf("$%d", len(p.values))
-}
-
-func states(all []onceward.State) []int16 {
-	out := make([]int16, len(all))
-	for i, state := range all {
-		out[i] = int16(state)
-	}
-	return out
 }

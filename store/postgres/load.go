@@ -4,17 +4,11 @@ import (
 	"context"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgtype"
-	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/onceward/onceward"
 	"github.com/onceward/onceward/store"
 )
-
-// querier is a connection, or a pool of them.
-type querier interface {
-	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
-}
 
 // found is an operation that an ID led to.
 type found struct {
@@ -28,11 +22,11 @@ var loadSQL = "select " + selectWhole + " from operations o where o.id = any($1:
 // Load reads operations by ID; see [onceward.Store].
 func (s *Store) Load(ctx context.Context, ids []onceward.OperationID) ([]*onceward.Operation, error) {
 	ops := make([]*onceward.Operation, len(ids))
-	err := s.do(ctx, "load operations", func(ctx context.Context, q *pgxpool.Pool) error {
+	err := s.do(ctx, "load operations", func(ctx context.Context, conn *pgx.Conn) error {
 		if len(ids) == 0 {
 			return nil
 		}
-		all, err := load(ctx, q, ids)
+		all, err := s.load(ctx, conn, ids)
 		if err != nil {
 			return err
 		}
@@ -61,10 +55,10 @@ func (s *Store) Load(ctx context.Context, ids []onceward.OperationID) ([]*oncewa
 }
 
 // load reads the operations that the IDs lead to; absent ones are absent.
-func load(ctx context.Context, q querier, ids []onceward.OperationID) (map[onceward.OperationID]found, error) {
+func (s *Store) load(ctx context.Context, conn *pgx.Conn, ids []onceward.OperationID) (map[onceward.OperationID]found, error) {
 	all := make(map[onceward.OperationID]found, len(ids))
 	leads := map[onceward.OperationID]onceward.OperationID{}
-	err := readRows(ctx, q, all, leads, ids)
+	err := s.readRows(ctx, conn, all, leads, ids)
 	if err != nil || len(leads) == 0 {
 		return all, err
 	}
@@ -74,7 +68,7 @@ func load(ctx context.Context, q querier, ids []onceward.OperationID) (map[oncew
 			targets = append(targets, to)
 		}
 	}
-	if err = readRows(ctx, q, all, nil, targets); err != nil {
+	if err = s.readRows(ctx, conn, all, nil, targets); err != nil {
 		return nil, err
 	}
 	for id, to := range leads {
@@ -88,14 +82,14 @@ func load(ctx context.Context, q querier, ids []onceward.OperationID) (map[oncew
 
 // readRows reads rows by ID into all; where an ID is an alias it notes where
 // that leads to.
-func readRows(
-	ctx context.Context, q querier, all map[onceward.OperationID]found, leads map[onceward.OperationID]onceward.OperationID,
+func (s *Store) readRows(
+	ctx context.Context, conn *pgx.Conn, all map[onceward.OperationID]found, leads map[onceward.OperationID]onceward.OperationID,
 	ids []onceward.OperationID,
 ) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	return each(ctx, q, func(values [][]byte) error {
+	return s.each(ctx, conn, func(values [][]byte) error {
 		row, bodies, aliasOf, err := readRow(values, false)
 		if err != nil {
 			return err
@@ -107,41 +101,42 @@ func readRows(
 		op, err := store.Decode(&row, bodies)
 		all[row.ID] = found{op: op, err: err}
 		return nil
-	}, loadSQL, uuids(ids))
+	}, loadSQL, uuidsParam(ids))
 }
 
 // each runs a query and calls scan for every row, with its values in binary
 // form. They are valid until scan returns.
-func each(ctx context.Context, q querier, scan func(values [][]byte) error, sql string, args ...any) error {
-	rows, err := q.Query(ctx, sql, append([]any{pgx.QueryResultFormats{pgx.BinaryFormatCode}}, args...)...)
-	if err != nil {
-		return err
+func (s *Store) each(ctx context.Context, conn *pgx.Conn, scan func(values [][]byte) error, sql string, params ...param) error {
+	values, oids := make([][]byte, len(params)), make([]uint32, len(params))
+	for i, p := range params {
+		values[i], oids[i] = p.value, p.oid
 	}
-	defer rows.Close()
-	for rows.Next() {
-		if err := scan(rows.RawValues()); err != nil {
+	var rows *pgconn.ResultReader
+	if s.named() {
+		prepared, err := conn.Prepare(ctx, sql, sql)
+		if err != nil {
+			return err
+		}
+		rows = conn.PgConn().ExecPrepared(ctx, prepared.Name, values, binaryFormat, binaryFormat)
+	} else {
+		rows = conn.PgConn().ExecParams(ctx, sql, values, oids, binaryFormat, binaryFormat)
+	}
+	for rows.NextRow() {
+		if err := scan(rows.Values()); err != nil {
+			_, _ = rows.Close() // the error of the scan says more
 			return err
 		}
 	}
-	return rows.Err()
+	_, err := rows.Close()
+	return err
 }
-
-func uuids(ids []onceward.OperationID) []pgtype.UUID {
-	out := make([]pgtype.UUID, len(ids))
-	for i, id := range ids {
-		out[i] = uuid(id)
-	}
-	return out
-}
-
-func uuid(id [16]byte) pgtype.UUID { return pgtype.UUID{Bytes: id, Valid: true} }
 
 // LoadDetail reads a timeline; see [onceward.Store].
 func (s *Store) LoadDetail(ctx context.Context, id onceward.OperationID) (onceward.Detail, error) {
 	var detail onceward.Detail
-	err := s.do(ctx, "load timeline", func(ctx context.Context, q *pgxpool.Pool) error {
+	err := s.do(ctx, "load timeline", func(ctx context.Context, conn *pgx.Conn) error {
 		detail.Records = nil
-		return each(ctx, q, func(values [][]byte) error {
+		return s.each(ctx, conn, func(values [][]byte) error {
 			body, err := readBytes(values[0])
 			if err != nil {
 				return err
@@ -151,7 +146,7 @@ func (s *Store) LoadDetail(ctx context.Context, id onceward.OperationID) (oncewa
 			return err
 		}, `select r.body from records r
 where r.operation_id = coalesce((select o.alias_of from operations o where o.id = $1), $1)
-order by r.version, r.seq`, uuid(id))
+order by r.version, r.seq`, uuidParam(id))
 	})
 	return detail, err
 }

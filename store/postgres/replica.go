@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/onceward/onceward"
 )
@@ -14,8 +13,8 @@ import (
 func (s *Store) Beat(ctx context.Context, r onceward.Replica) ([]onceward.Replica, time.Time, error) {
 	var all []onceward.Replica
 	var now time.Time
-	err := s.do(ctx, "record heartbeat", func(ctx context.Context, q *pgxpool.Pool) error {
-		rows, err := q.Query(ctx, `with mine as (
+	err := s.do(ctx, "record heartbeat", func(ctx context.Context, conn *pgx.Conn) error {
+		rows, err := conn.Query(ctx, `with mine as (
     insert into replicas as r (id, started_at, beat_at, low_water) values ($1, now(), now(), $2::timestamptz)
     on conflict (id) do update set beat_at = excluded.beat_at, low_water = excluded.low_water
     returning r.id, r.started_at, r.beat_at, r.low_water)
@@ -37,8 +36,8 @@ union all select now(), r.id, r.started_at, r.beat_at, r.low_water from replicas
 
 // Forget removes a replica; see [onceward.Store].
 func (s *Store) Forget(ctx context.Context, replica string) error {
-	return s.do(ctx, "forget replica", func(ctx context.Context, q *pgxpool.Pool) error {
-		_, err := q.Exec(ctx, "delete from replicas where id = $1", replica)
+	return s.do(ctx, "forget replica", func(ctx context.Context, conn *pgx.Conn) error {
+		_, err := conn.Exec(ctx, "delete from replicas where id = $1", replica)
 		return err
 	})
 }

@@ -77,12 +77,6 @@ func (s *session) enter(ctx context.Context, op string) error {
 
 func (s *session) leave() { <-s.gate }
 
-// named reports whether statements may be prepared under a name: not behind a
-// pooler that hands each transaction to another server process.
-func (s *session) named() bool {
-	return s.store.config.ConnConfig.DefaultQueryExecMode == pgx.QueryExecModeCacheStatement
-}
-
 // connect makes the connection, if there is none, and tries it, if it was idle.
 func (s *session) connect(ctx context.Context) error {
 	if s.conn != nil && (s.conn.IsClosed() || s.idle() && s.ping(ctx) != nil) {
@@ -126,7 +120,7 @@ func (s *session) dial(ctx context.Context) (*pgx.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.named() {
+	if s.store.named() {
 		if err = s.pin(ctx, conn); err != nil {
 			_ = conn.Close(context.WithoutCancel(ctx))
 			return nil, err
@@ -164,11 +158,11 @@ type call struct {
 type fate uint8
 
 const (
-	unsent  fate = iota // there is no connection: nothing of it reached the server
-	stale               // the connection was of no use: nothing of it is stored
-	aborted             // the server said that it took everything back
-	vanished            // it is committed, and what a change lost to is gone again
-	lost                // it may be committed
+	unsent   fate = iota // there is no connection: nothing of it reached the server
+	stale                // the connection was of no use: nothing of it is stored
+	aborted              // the server said that it took everything back
+	vanished             // it is committed, and what a change lost to is gone again
+	lost                 // it may be committed
 )
 
 // run sends the calls as one transaction in one round trip and gives the last
@@ -224,7 +218,7 @@ func (s *session) run(ctx context.Context, calls []call) (row [][]byte, what fat
 
 // prepare prepares the statements that this connection does not know yet.
 func (s *session) prepare(ctx context.Context, calls []call) error {
-	if !s.named() {
+	if !s.store.named() {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.store.timeout)
@@ -241,7 +235,7 @@ func (s *session) prepare(ctx context.Context, calls []call) error {
 var binaryFormat = []int16{pgx.BinaryFormatCode}
 
 func (s *session) send(p *pgconn.Pipeline, calls []call) {
-	if s.named() {
+	if s.store.named() {
 		for _, c := range calls {
 			p.SendQueryPrepared(c.statement.name, c.params, binaryFormat, binaryFormat)
 		}

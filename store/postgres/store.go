@@ -58,6 +58,12 @@ type Store struct {
 
 var _ onceward.Store = (*Store)(nil)
 
+// named reports whether statements may be prepared under a name: not behind a
+// pooler that hands each transaction to another server process.
+func (s *Store) named() bool {
+	return s.config.ConnConfig.DefaultQueryExecMode == pgx.QueryExecModeCacheStatement
+}
+
 // address is where the database is, without accounts and secrets.
 func (s *Store) address() string {
 	c := s.config.ConnConfig
@@ -91,13 +97,19 @@ const tries = 3
 // do runs work that can be repeated on a connection of the pool. It is run
 // again where others were in the way, and after a connection broke: that one
 // may have been dead for long.
-func (s *Store) do(ctx context.Context, op string, work func(ctx context.Context, q *pgxpool.Pool) error) error {
+func (s *Store) do(ctx context.Context, op string, work func(ctx context.Context, conn *pgx.Conn) error) error {
 	if err := s.open(ctx, op); err != nil {
 		return err
 	}
 	for try := 1; ; try++ {
 		bounded, cancel := context.WithTimeout(ctx, s.timeout)
-		err := work(bounded, s.pool)
+		err := s.pool.AcquireFunc(bounded, func(c *pgxpool.Conn) error {
+			err := work(bounded, c.Conn())
+			if outdated(err) {
+				_ = c.Conn().Close(bounded) // it knows statements that do not fit any more
+			}
+			return err
+		})
 		cancel()
 		if err == nil {
 			return nil
@@ -130,8 +142,8 @@ func repeatable(err error) bool {
 
 // Now is the database's clock.
 func (s *Store) Now(ctx context.Context) (now time.Time, err error) {
-	err = s.do(ctx, "read clock", func(ctx context.Context, q *pgxpool.Pool) error {
-		return q.QueryRow(ctx, "select clock_timestamp()").Scan(&now)
+	err = s.do(ctx, "read clock", func(ctx context.Context, conn *pgx.Conn) error {
+		return conn.QueryRow(ctx, "select clock_timestamp()").Scan(&now)
 	})
 	return now.UTC(), err
 }
@@ -139,8 +151,8 @@ func (s *Store) Now(ctx context.Context) (now time.Time, err error) {
 // Check writes, so that it sees a read-only database, a full disk and a missing
 // right.
 func (s *Store) Check(ctx context.Context) error {
-	return s.do(ctx, "check ledger", func(ctx context.Context, q *pgxpool.Pool) error {
-		_, err := q.Exec(ctx, `insert into meta (name, value) values ('checked_at', clock_timestamp()::text)
+	return s.do(ctx, "check ledger", func(ctx context.Context, conn *pgx.Conn) error {
+		_, err := conn.Exec(ctx, `insert into meta (name, value) values ('checked_at', clock_timestamp()::text)
 on conflict (name) do update set value = excluded.value`)
 		return err
 	})

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/onceward/onceward"
 )
@@ -13,8 +12,8 @@ import (
 // Switches returns every tool switch; see [onceward.Store].
 func (s *Store) Switches(ctx context.Context) ([]onceward.ToolSwitch, error) {
 	var all []onceward.ToolSwitch
-	err := s.do(ctx, "read tool switches", func(ctx context.Context, q *pgxpool.Pool) error {
-		rows, err := q.Query(ctx, "select tenant, tool, paused, reason, by, at from switches order by tenant, tool")
+	err := s.do(ctx, "read tool switches", func(ctx context.Context, conn *pgx.Conn) error {
+		rows, err := conn.Query(ctx, "select tenant, tool, paused, reason, by, at from switches order by tenant, tool")
 		if err != nil {
 			return err
 		}
@@ -31,8 +30,8 @@ func (s *Store) Switches(ctx context.Context) ([]onceward.ToolSwitch, error) {
 
 // SetSwitch writes one; see [onceward.Store].
 func (s *Store) SetSwitch(ctx context.Context, sw onceward.ToolSwitch) error {
-	return s.do(ctx, "set tool switch", func(ctx context.Context, q *pgxpool.Pool) error {
-		_, err := q.Exec(ctx, `insert into switches (tenant, tool, paused, reason, by, at) values ($1, $2, $3, $4, $5, $6::timestamptz)
+	return s.do(ctx, "set tool switch", func(ctx context.Context, conn *pgx.Conn) error {
+		_, err := conn.Exec(ctx, `insert into switches (tenant, tool, paused, reason, by, at) values ($1, $2, $3, $4, $5, $6::timestamptz)
 on conflict (tenant, tool) do update set paused = excluded.paused, reason = excluded.reason, by = excluded.by, at = excluded.at`,
 			string(sw.Tenant), string(sw.Tool), sw.Paused, sw.Reason, sw.By, optionalTime(sw.At))
 		return err

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"time"
+
+	"github.com/onceward/onceward"
 )
 
 // kind is a PostgreSQL type in its binary representation, with the numbers that
@@ -204,6 +206,32 @@ func readArray(v []byte, each func(element []byte) error) error {
 		v = v[size:]
 	}
 	return nil
+}
+
+// param is a parameter of a query: its type and its value, nil for NULL.
+type param struct {
+	oid   uint32
+	value []byte
+}
+
+func uuidParam(id [16]byte) param { return param{kindUUID.oid, id[:]} }
+func textParam(s string) param    { return param{kindText.oid, []byte(s)} }
+func intParam(n int64) param      { return param{kindInt8.oid, value(appendInt8(nil, n))} }
+func timeParam(t time.Time) param { return param{kindTime.oid, value(appendTime(nil, t))} }
+func uuidsParam[T ~[16]byte](ids []T) param {
+	b := appendArrayHead(make([]byte, 0, 20+20*len(ids)), kindUUID, len(ids))
+	for _, id := range ids {
+		b = appendUUID(b, id)
+	}
+	return param{kindUUID.array, b}
+}
+
+func statesParam(states []onceward.State) param {
+	b := appendArrayHead(nil, kindInt2, len(states))
+	for _, state := range states {
+		b = appendInt2(b, int16(state))
+	}
+	return param{kindInt2.array, b}
 }
 
 // field is a column of a source of rows: its name, its type, and how a row's
