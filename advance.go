@@ -96,7 +96,7 @@ func (l *Ledger) startAgain(ctx context.Context, op *Operation, t Tool) error {
 	if err != nil || !started || stored.State != StateEffectPending || stored.Running() == nil || stored.Running().Owner != l.opts.Owner {
 		return err
 	}
-	l.dispatch(stored, t)
+	l.dispatch(stored, t, nil)
 	return nil
 }
 
@@ -114,10 +114,10 @@ func unlessParked(op *Operation, fs []fact) []fact {
 }
 
 // expire opens an attempt whose holder was silent past its lease. It is refused
-// while the database's clock is not trusted, and for an attempt of our own that
-// is being worked on.
+// while the database's clock is not to be believed, and for an attempt of our
+// own that is being worked on.
 func (l *Ledger) expire(ctx context.Context, op *Operation) error {
-	if l.live.has(op.ID) || !l.clock.trusted() {
+	if a := op.Running(); a == nil || l.live.has(op.ID) || !l.mayExpire(a.Owner) {
 		return nil
 	}
 	stored, err := l.change(ctx, op, func(now *Operation, at time.Time) ([]fact, error) {
@@ -127,48 +127,9 @@ func (l *Ledger) expire(ctx context.Context, op *Operation) error {
 		}
 		return facts(l.opts.Owner, LeaseExpired{Attempt: a.Number}), nil
 	})
-	if err == nil && stored.State == StateOutcomeUnknown {
+	if err == nil && stored.State != StateEffectPending {
+		l.live.found(op.ID)
 		l.Wake()
 	}
 	return err
-}
-
-// ExpireStranded settles first attempts that a dead or stuck process left
-// behind: those of the replica created in [from, to] whose lease is over. It
-// returns how many it found; call it until it returns fewer than limit.
-func (l *Ledger) ExpireStranded(ctx context.Context, replica string, from, to time.Time, limit int) (int, error) {
-	if !l.clock.trusted() {
-		return 0, nil
-	}
-	ops, err := l.store.Stranded(ctx, replica, from, to, limit)
-	if err != nil {
-		return 0, err
-	}
-	for _, found := range ops {
-		op, err := l.writer.Read(ctx, found.ID) // whole, with bodies
-		if err != nil {
-			return 0, err
-		}
-		if op == nil || op.State != StateEffectPending {
-			continue
-		}
-		if _, err := l.hydrate(ctx, op); err != nil {
-			return 0, err
-		}
-		if err := l.expire(ctx, op); err != nil {
-			return 0, err
-		}
-	}
-	return len(ops), nil
-}
-
-// Beat tells the other replicas that this one lives and how far back its work
-// reaches, and returns all replicas.
-func (l *Ledger) Beat(ctx context.Context) ([]Replica, time.Time, error) {
-	began := l.opts.Clock.Now()
-	all, now, err := l.store.Beat(ctx, Replica{ID: l.opts.Owner, LowWater: l.live.lowWater(l.clock.now())})
-	if err == nil {
-		l.clock.observe(now, began, l.opts.Clock.Now())
-	}
-	return all, now, err
 }

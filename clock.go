@@ -53,19 +53,34 @@ func (c *ledgerClock) nowLocked(local time.Time) time.Time {
 }
 
 // observe takes the database's now from an exchange that began and ended at
-// these local instants. A difference beyond clockJump that the exchange's own
-// duration does not explain is a jump (failover, stepped clock): it suspends
-// lease expiry and absence proofs for the longest lease plus settle in force.
+// these local instants. The database's clock is, at the end of it, between that
+// now and that now plus the exchange's duration; ours is left alone inside of
+// these bounds, so that it does not go back for a slow commit. A difference
+// beyond clockJump is a jump (failover, stepped clock): it suspends lease expiry
+// and absence proofs for the longest lease plus settle in force.
 func (c *ledgerClock) observe(database, began, ended time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.base.IsZero() {
-		early, late := c.nowLocked(began).Sub(database), database.Sub(c.nowLocked(ended))
-		if early > clockJump || late > clockJump {
-			c.suspended = ended.Add(c.suspend)
-		}
+	low, high := database, database.Add(ended.Sub(began))
+	if c.base.IsZero() {
+		c.base, c.at = low, ended
+		return
 	}
-	c.base, c.at = database, ended
+	now := c.nowLocked(ended)
+	switch {
+	case now.Before(low):
+		c.jumped(low.Sub(now), ended)
+		c.base, c.at = low, ended
+	case now.After(high):
+		c.jumped(now.Sub(high), ended)
+		c.base, c.at = high, ended
+	}
+}
+
+func (c *ledgerClock) jumped(by time.Duration, local time.Time) {
+	if by > clockJump {
+		c.suspended = local.Add(c.suspend)
+	}
 }
 
 // trusted reports whether expiry and absence may be believed now.

@@ -7,31 +7,39 @@ import (
 
 // dispatch works on a committed attempt of this process, detached from any
 // caller: a caller that hangs up neither cancels the write nor loses the record.
-func (l *Ledger) dispatch(op *Operation, t Tool) {
-	l.live.add(op)
+// The channel gets the operation as it was recorded, once, and is closed.
+func (l *Ledger) dispatch(op *Operation, t Tool, mark *liveMark) <-chan *Operation {
+	if mark == nil {
+		mark = l.live.add(op)
+	}
+	recorded := make(chan *Operation, 1)
 	l.running.add()
 	go func() {
 		defer l.running.done()
-		defer l.live.remove(op.ID)
-		l.attempt(op, t)
+		defer close(recorded)
+		if stored := l.attempt(op, t); stored != nil {
+			recorded <- stored
+		}
+		l.live.remove(mark)
 	}()
+	return recorded
 }
 
-// attempt sends one write and records what is known of it.
+// attempt sends one write and records what is known of it. It returns the
+// operation as recorded, nil if that could not be done.
 //
 // Crash point: dispatch.before_send, dispatch.after_send, dispatch.after_response.
-func (l *Ledger) attempt(op *Operation, t Tool) {
+func (l *Ledger) attempt(op *Operation, t Tool) *Operation {
 	number := op.Attempt()
 	lease := l.clock.localAt(op.Running().LeaseUntil)
 	ev, stopped := l.send(op, t, lease)
 	l.crash("dispatch.after_response")
 	if stopped != nil && ev.Reach.NothingSent() {
-		l.recordOutcome(op, fact{evidence: &ev, event: AttemptNotDone{Attempt: number, Sent: Sent{Reach: ev.Reach}, Free: true,
+		return l.recordOutcome(op, fact{evidence: &ev, event: AttemptNotDone{Attempt: number, Sent: Sent{Reach: ev.Reach}, Free: true,
 			Failure: Failure{Class: ClassUnavailable, Code: "stopped", Message: stopped.Error(), Retryable: true}}})
-		return
 	}
 	j := t.Judge(op, &ev)
-	l.recordOutcome(op, l.settleByLook(op, t, &ev, j, number))
+	return l.recordOutcome(op, l.settleByLook(op, t, &ev, j, number))
 }
 
 // send puts the one write of an attempt on the wire. The error says why the
@@ -147,17 +155,17 @@ const (
 // record cannot be written is unknown, never released.
 //
 // Crash point: record.before_commit, record.after_commit.
-func (l *Ledger) recordOutcome(op *Operation, f fact) {
+func (l *Ledger) recordOutcome(op *Operation, f fact) *Operation {
 	ctx := context.WithoutCancel(l.detached)
 	f.actor = l.opts.Owner
 	pause := recordRetryFirst
 	until := l.opts.Clock.Now().Add(recordGiveUp)
 	l.crash("record.before_commit")
 	for {
-		_, err := l.change(ctx, op, func(*Operation, time.Time) ([]fact, error) { return []fact{f}, nil })
+		stored, err := l.change(ctx, op, func(*Operation, time.Time) ([]fact, error) { return []fact{f}, nil })
 		if err == nil {
 			l.crash("record.after_commit")
-			return
+			return stored
 		}
 		l.log.Warn("outcome not recorded yet", "operation", op.ID.String(), "error", err)
 		if poisonedRecord(err) && f.evidence != nil {
@@ -166,13 +174,15 @@ func (l *Ledger) recordOutcome(op *Operation, f fact) {
 		}
 		if !retryableRecord(err) || l.opts.Clock.Now().After(until) {
 			l.log.Error("outcome lost: the operation will be settled as unknown", "operation", op.ID.String(), "error", err)
-			return
+			l.live.lose(op)
+			return nil
 		}
 		select {
 		case <-l.opts.Clock.After(pause):
 			pause = min(2*pause, recordRetryMax)
 		case <-l.detached.Done():
-			return
+			l.live.lose(op)
+			return nil
 		}
 	}
 }

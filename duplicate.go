@@ -112,10 +112,11 @@ func (l *Ledger) retiredDuplicate(ctx context.Context, in *Intent, t Tool, op *O
 	if !won {
 		return l.duplicate(ctx, in, t, p, op, wait)
 	}
+	var recorded <-chan *Operation
 	if op.State == StateEffectPending {
-		l.dispatch(op, t)
+		recorded = l.dispatch(op, t, nil)
 	}
-	return l.answerFresh(ctx, op, wait)
+	return l.answerFresh(ctx, op, recorded, wait)
 }
 
 func keyRetired(op *Operation) error {

@@ -50,13 +50,15 @@ type Ledger struct {
 	rates    rates
 	waiters  waiters
 	live     liveAttempts
+	replicas replicas
 	wake     chan struct{}
 
-	running  inflight // detached dispatches
-	detached context.Context
-	stop     context.CancelFunc
-	drain    sync.Once
-	draining chan struct{}
+	startedAt time.Time // local
+	running   inflight  // detached dispatches
+	detached  context.Context
+	stop      context.CancelFunc
+	drain     sync.Once
+	draining  chan struct{}
 }
 
 // New returns a ledger over an open store. Close it before the store.
@@ -84,14 +86,14 @@ func New(opts Options) (*Ledger, error) {
 	return l, nil
 }
 
-// Start reads the database's clock and the switches. Call it once before use.
+// Start makes this process known to the other replicas and reads the shared
+// switches. Call it once before use, after the contracts are activated.
 func (l *Ledger) Start(ctx context.Context) error {
-	began := l.opts.Clock.Now()
-	now, err := l.store.Now(ctx)
-	if err != nil {
+	l.startedAt = l.opts.Clock.Now()
+	l.ContractsChanged()
+	if _, _, err := l.Beat(ctx); err != nil {
 		return err
 	}
-	l.clock.observe(now, began, l.opts.Clock.Now())
 	return l.RefreshSwitches(ctx)
 }
 

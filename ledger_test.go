@@ -60,7 +60,6 @@ func (w *world) open(tool *oncewardtest.Tool, opts ...worldOption) {
 	if err := l.Start(w.t.Context()); err != nil {
 		w.t.Fatal(err)
 	}
-	l.ContractsChanged()
 	w.ledger, w.due = l, worker.NewDue(l, w.store, slog.New(slog.DiscardHandler))
 	w.t.Cleanup(func() {
 		_ = l.Close(context.Background())

@@ -1,6 +1,7 @@
 package onceward
 
 import (
+	"maps"
 	"sync"
 	"time"
 )
@@ -8,47 +9,84 @@ import (
 // liveAttempts are the attempts that this process is working on.
 //
 // Invariant: a process never expires its own live attempts.
+// Invariant: whatever this process claimed and has not recorded is at or after
+// the low-water mark, so that its first attempts can be found if it dies.
 type liveAttempts struct {
-	mu sync.Mutex
-	by map[OperationID]liveAttempt
+	mu    sync.Mutex
+	marks map[*liveMark]struct{}
+	count map[OperationID]int       // marks per operation
+	lost  map[OperationID]time.Time // outcomes that could not be recorded: creation times
 }
 
-type liveAttempt struct {
-	number  int
-	created time.Time // of the operation: the low-water mark is the oldest
+// liveMark is one claim or attempt of this process. Two requests that race for
+// one identity have a mark each.
+type liveMark struct {
+	id      OperationID
+	created time.Time // of the operation
 }
 
-func (a *liveAttempts) add(op *Operation) {
+func (a *liveAttempts) add(op *Operation) *liveMark {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.by == nil {
-		a.by = map[OperationID]liveAttempt{}
+	if a.marks == nil {
+		a.marks, a.count, a.lost = map[*liveMark]struct{}{}, map[OperationID]int{}, map[OperationID]time.Time{}
 	}
-	a.by[op.ID] = liveAttempt{op.Attempt(), op.CreatedAt}
+	m := &liveMark{op.ID, op.CreatedAt}
+	a.marks[m] = struct{}{}
+	a.count[op.ID]++
+	return m
 }
 
-func (a *liveAttempts) remove(id OperationID) {
+func (a *liveAttempts) remove(m *liveMark) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	delete(a.by, id)
+	delete(a.marks, m)
+	if a.count[m.id]--; a.count[m.id] == 0 {
+		delete(a.count, m.id)
+	}
+}
+
+// lose keeps the low-water mark for an outcome that could not be recorded.
+func (a *liveAttempts) lose(op *Operation) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.lost[op.ID] = op.CreatedAt
+}
+
+// found forgets a lost one: it is settled otherwise now.
+func (a *liveAttempts) found(id OperationID) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.lost, id)
+}
+
+// losses lists the lost ones and their creation times.
+func (a *liveAttempts) losses() map[OperationID]time.Time {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return maps.Clone(a.lost)
 }
 
 func (a *liveAttempts) has(id OperationID) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	_, ok := a.by[id]
-	return ok
+	return a.count[id] > 0
 }
 
-// lowWater is the creation time of the oldest operation that is worked on, or
-// now if there is none.
+// lowWater is the creation time of the oldest operation that this process has
+// not recorded, or now if there is none.
 func (a *liveAttempts) lowWater(now time.Time) time.Time {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	low := now
-	for _, l := range a.by {
-		if l.created.Before(low) {
-			low = l.created
+	for m := range a.marks {
+		if m.created.Before(low) {
+			low = m.created
+		}
+	}
+	for _, created := range a.lost {
+		if created.Before(low) {
+			low = created
 		}
 	}
 	return low

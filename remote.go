@@ -44,14 +44,14 @@ func (l *Ledger) Claim(ctx context.Context, in Intent, token string) (*Grant, er
 		return nil, err
 	}
 	id := NewOperationID(in.Principal.Tenant, in.Tool, p.Key)
-	op, won, err := l.claim(ctx, &in, t, p, remoteStarter(id, 1, token))
+	c, err := l.claim(ctx, &in, t, p, remoteStarter(id, 1, token))
 	if err != nil {
 		return nil, err
 	}
-	if won {
-		return l.grant(op, token, DecisionFresh), nil
+	if c.won {
+		return l.grant(c.op, token, DecisionFresh), nil
 	}
-	return l.claimStored(ctx, &in, t, p, op, token, wait)
+	return l.claimStored(ctx, &in, t, p, c.op, token, wait)
 }
 
 // remoteStarter makes the attempt's secret from the token: whoever knows the

@@ -45,21 +45,3 @@ func (l *Ledger) RetireStep(ctx context.Context, from Cursor, limit int) (Cursor
 	last := ops[len(ops)-1]
 	return Cursor{CreatedAt: last.CreatedAt, ID: last.ID}, slimmed, nil
 }
-
-// LongestLease is the longest lease of the contracts in force.
-func (l *Ledger) LongestLease() time.Duration {
-	longest := time.Duration(0)
-	for _, t := range l.tools.All() {
-		longest = max(longest, t.Info().Policy.Lease)
-	}
-	return longest
-}
-
-// ContractsChanged tells the ledger that other contracts are in force: a jump
-// of the database's clock suspends for their longest lease plus settle.
-func (l *Ledger) ContractsChanged() {
-	for _, t := range l.tools.All() {
-		p := t.Info().Policy
-		l.clock.setSuspend(p.Lease + p.Settle)
-	}
-}

@@ -69,20 +69,20 @@ func (l *Ledger) admit(in *Intent) (*admitted, error) {
 	return &admitted{in: in, tool: t, p: p, wait: wait}, nil
 }
 
-// submit claims and answers. claimed, if not nil, is called once it is decided
+// submit claims and answers. decided, if not nil, is called once it is decided
 // whose the identity is.
-func (l *Ledger) submit(ctx context.Context, r *admitted, claimed func()) (*Answer, error) {
-	op, won, err := l.claim(ctx, r.in, r.tool, r.p, starter{})
-	if claimed != nil {
-		claimed()
+func (l *Ledger) submit(ctx context.Context, r *admitted, decided func()) (*Answer, error) {
+	c, err := l.claim(ctx, r.in, r.tool, r.p, starter{})
+	if decided != nil {
+		decided()
 	}
 	if err != nil {
 		return nil, err
 	}
-	if !won {
-		return l.duplicate(ctx, r.in, r.tool, r.p, op, r.wait)
+	if !c.won {
+		return l.duplicate(ctx, r.in, r.tool, r.p, c.op, r.wait)
 	}
-	return l.answerFresh(ctx, op, r.wait)
+	return l.answerFresh(ctx, c.op, c.recorded, r.wait)
 }
 
 func boundedWait(d time.Duration) (time.Duration, error) {
@@ -103,49 +103,74 @@ type starter struct {
 
 func (s starter) remote() bool { return s.claimToken != "" }
 
+// claimed is what became of a claim.
+type claimed struct {
+	op       *Operation // as stored: ours, or the one that was there
+	won      bool
+	recorded <-chan *Operation // our attempt's end; nil if none was started here
+}
+
 // claim inserts the operation, with its first attempt if it may start, unless
 // the identity is there already. The provider is not called before the commit.
 //
 // Crash point: claim.before_commit, claim.after_commit.
-func (l *Ledger) claim(ctx context.Context, in *Intent, t Tool, p *Prepared, s starter) (*Operation, bool, error) {
+func (l *Ledger) claim(ctx context.Context, in *Intent, t Tool, p *Prepared, s starter) (claimed, error) {
+	if err := l.keepBeating(ctx); err != nil {
+		return claimed{}, err
+	}
 	info := t.Info()
 	at := l.clock.now()
 	op := NewOperation(in, p, info, 0, at)
 	c, out, err := l.build(&op, l.firstFacts(&op, at, s), at)
 	if err != nil {
-		return nil, false, err
+		return claimed{}, err
 	}
 	for _, k := range p.Aliases {
 		c.Aliases = append(c.Aliases, NewOperationID(op.Tenant, op.Tool, k))
 	}
-	started := c.After.State == StateEffectPending && !s.remote()
-	if started {
-		l.live.add(&c.After)
+	var mark *liveMark
+	if c.After.State == StateEffectPending && !s.remote() {
+		mark = l.live.add(&c.After)
 	}
 	l.crash("claim.before_commit")
 	stored, applied, err := l.write(context.WithoutCancel(ctx), c)
 	if err != nil || !applied {
-		if started {
-			l.live.remove(op.ID)
-		}
-		if err == nil && stored == nil {
-			err = &Error{Code: CodeLedgerCorrupt, OperationID: op.ID, Message: "the claim lost to a row that is not there"}
+		if mark != nil {
+			l.unmark(mark, &c.After, err)
 		}
 		if err != nil {
-			return nil, false, fmt.Errorf("claim operation %s: %w", op.ID, err)
+			return claimed{}, fmt.Errorf("claim operation %s: %w", op.ID, err)
 		}
-		if stored.Tenant != op.Tenant || stored.Tool != op.Tool {
-			return nil, false, &Error{Code: CodeKeyCollision, Op: "claim", OperationID: op.ID, Message: "another identity has this operation ID"}
-		}
-		_, err = l.hydrate(ctx, stored)
-		return stored, false, err
+		return l.lostClaim(ctx, &op, stored)
 	}
 	l.crash("claim.after_commit")
 	l.carryOut(stored, out)
-	if started {
-		l.dispatch(stored, t)
+	got := claimed{op: stored, won: true}
+	if mark != nil {
+		got.recorded = l.dispatch(stored, t, mark)
 	}
-	return stored, true, nil
+	return got, nil
+}
+
+// unmark takes the mark of a claim away that this process will not work on. A
+// claim that may be recorded all the same keeps the low-water mark.
+func (l *Ledger) unmark(mark *liveMark, op *Operation, err error) {
+	if err != nil && Is(err, CodeMayBeRecorded) {
+		l.live.lose(op)
+	}
+	l.live.remove(mark)
+}
+
+// lostClaim is the operation that was there first.
+func (l *Ledger) lostClaim(ctx context.Context, op, stored *Operation) (claimed, error) {
+	switch {
+	case stored == nil:
+		return claimed{}, &Error{Code: CodeLedgerCorrupt, Op: "claim operation", OperationID: op.ID, Message: "the claim lost to a row that is not there"}
+	case stored.Tenant != op.Tenant || stored.Tool != op.Tool:
+		return claimed{}, &Error{Code: CodeKeyCollision, Op: "claim operation", OperationID: op.ID, Message: "another identity has this operation ID"}
+	}
+	_, err := l.hydrate(ctx, stored)
+	return claimed{op: stored}, err
 }
 
 // firstFacts says whether a new operation's first attempt may start now.
@@ -177,9 +202,21 @@ func (l *Ledger) startFacts(op *Operation, at time.Time, s starter) []fact {
 // ownerCaller is the owner of remote attempts.
 const ownerCaller = "caller"
 
-// answerFresh waits for what this request created.
-func (l *Ledger) answerFresh(ctx context.Context, op *Operation, wait time.Duration) (*Answer, error) {
-	op, err := l.await(ctx, op, wait)
+// answerFresh waits for what this request created. The attempt's own end comes
+// without a read.
+func (l *Ledger) answerFresh(ctx context.Context, op *Operation, recorded <-chan *Operation, wait time.Duration) (*Answer, error) {
+	began := l.opts.Clock.Now()
+	if recorded != nil && wait > 0 {
+		select {
+		case stored := <-recorded:
+			if stored != nil {
+				op = stored
+			}
+		case <-l.opts.Clock.After(wait):
+		case <-ctx.Done():
+		}
+	}
+	op, err := l.await(ctx, op, wait-l.opts.Clock.Now().Sub(began))
 	if err != nil {
 		return nil, err
 	}

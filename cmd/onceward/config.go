@@ -1,0 +1,129 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/goccy/go-yaml"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/onceward/onceward"
+)
+
+// config is what a command needs to know: flags over ONCEWARD_* variables over
+// onceward.yaml. Names are the same everywhere: --db, ONCEWARD_DB, db.
+type config struct {
+	DB        string        `yaml:"db"`
+	Listen    string        `yaml:"listen"`
+	Contracts []string      `yaml:"contracts"`
+	Server    string        `yaml:"server"`
+	Token     string        `yaml:"token"`
+	Drain     time.Duration `yaml:"drain"`
+	LogLevel  string        `yaml:"log_level"`
+}
+
+// The defaults.
+const (
+	defaultConfigFile = "onceward.yaml"
+	defaultDB         = "onceward.db"
+	defaultListen     = "127.0.0.1:8686"
+	defaultServer     = "http://127.0.0.1:8686"
+	defaultDrain      = 30 * time.Second
+)
+
+func dbFlag(c *cobra.Command) {
+	c.Flags().String("db", defaultDB, "ledger: sqlite:PATH, a path, or postgres://… (ONCEWARD_DB)")
+}
+
+func serverFlag(c *cobra.Command) {
+	c.PersistentFlags().String("server", defaultServer, "server to ask (ONCEWARD_SERVER)")
+}
+
+func contractsFlag(c *cobra.Command) {
+	c.Flags().StringSlice("contracts", nil, "contract files or folders (ONCEWARD_CONTRACTS, comma-separated)")
+}
+
+// loadConfig merges the three sources. Only the flags that a command declares
+// are looked at.
+func loadConfig(c *cobra.Command) (config, error) {
+	cfg := config{DB: defaultDB, Listen: defaultListen, Server: defaultServer, Drain: defaultDrain, LogLevel: "info"}
+	if err := cfg.readFile(c); err != nil {
+		return cfg, err
+	}
+	if err := cfg.readEnv(os.Getenv); err != nil {
+		return cfg, err
+	}
+	return cfg, cfg.readFlags(c.Flags())
+}
+
+func (cfg *config) readFile(c *cobra.Command) error {
+	name, err := c.Flags().GetString("config")
+	if err != nil {
+		return err
+	}
+	wanted := name != ""
+	if !wanted {
+		name = defaultConfigFile
+	}
+	data, err := os.ReadFile(name)
+	if errors.Is(err, fs.ErrNotExist) && !wanted {
+		return nil
+	}
+	if err != nil {
+		return &onceward.Error{Code: onceward.CodeConfigInvalid, Op: "read configuration", Message: fmt.Sprintf("%s cannot be read", name), Err: err}
+	}
+	dec := yaml.NewDecoder(bytes.NewReader(data), yaml.Strict())
+	if err := dec.Decode(cfg); err != nil {
+		return &onceward.Error{Code: onceward.CodeConfigInvalid, Op: "read configuration", Message: name + ": " + yaml.FormatError(err, false, false),
+			Hint: "the members are db, listen, contracts, server, token, drain and log_level"}
+	}
+	return nil
+}
+
+func (cfg *config) readEnv(get func(string) string) error {
+	for name, dst := range map[string]*string{"ONCEWARD_DB": &cfg.DB, "ONCEWARD_LISTEN": &cfg.Listen, "ONCEWARD_SERVER": &cfg.Server, "ONCEWARD_TOKEN": &cfg.Token, "ONCEWARD_LOG_LEVEL": &cfg.LogLevel} {
+		if v := get(name); v != "" {
+			*dst = v
+		}
+	}
+	if v := get("ONCEWARD_CONTRACTS"); v != "" {
+		cfg.Contracts = strings.Split(v, ",")
+	}
+	if v := get("ONCEWARD_DRAIN"); v != "" {
+		d, err := time.ParseDuration(v)
+		if err != nil {
+			return &onceward.Error{Code: onceward.CodeConfigInvalid, Op: "read configuration", Message: "ONCEWARD_DRAIN is not a duration", Hint: "write 30s or 1m"}
+		}
+		cfg.Drain = d
+	}
+	return nil
+}
+
+func (cfg *config) readFlags(flags *pflag.FlagSet) error {
+	for name, dst := range map[string]*string{"db": &cfg.DB, "listen": &cfg.Listen, "server": &cfg.Server, "log-level": &cfg.LogLevel} {
+		if f := flags.Lookup(name); f != nil && f.Changed {
+			*dst = f.Value.String()
+		}
+	}
+	if f := flags.Lookup("contracts"); f != nil && f.Changed {
+		v, err := flags.GetStringSlice("contracts")
+		if err != nil {
+			return err
+		}
+		cfg.Contracts = v
+	}
+	if f := flags.Lookup("drain"); f != nil && f.Changed {
+		v, err := flags.GetDuration("drain")
+		if err != nil {
+			return err
+		}
+		cfg.Drain = v
+	}
+	return nil
+}

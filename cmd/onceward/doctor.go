@@ -1,0 +1,149 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/onceward/onceward"
+	"github.com/onceward/onceward/contract"
+)
+
+// check is one thing that doctor looked at.
+type check struct {
+	Name   string `json:"name"`
+	Status string `json:"status"` // ok, warning, error
+	Detail string `json:"detail"`
+	Fix    string `json:"fix,omitempty"`
+}
+
+func newDoctor() *cobra.Command {
+	c := &cobra.Command{
+		Use: "doctor", Short: "Check ledger, clocks and contracts, and say what to do", Args: cobra.NoArgs,
+		Long: "Exits 0 if nothing is wrong, 7 if the ledger cannot be used, 2 if a contract cannot.",
+		RunE: func(c *cobra.Command, _ []string) error {
+			cfg, err := loadConfig(c)
+			if err != nil {
+				return err
+			}
+			checks, worst := examine(c.Context(), cfg)
+			if wantsJSON(c) {
+				if err := json.NewEncoder(c.OutOrStdout()).Encode(map[string]any{"checks": checks}); err != nil {
+					return err
+				}
+			} else {
+				printChecks(c.OutOrStdout(), checks)
+			}
+			if worst != exitDone {
+				return &exitError{code: worst, said: true}
+			}
+			return nil
+		},
+	}
+	dbFlag(c)
+	contractsFlag(c)
+	return c
+}
+
+func printChecks(w io.Writer, checks []check) {
+	for _, k := range checks {
+		fmt.Fprintf(w, "%-8s %-20s %s\n", k.Status, k.Name, k.Detail)
+		if k.Fix != "" {
+			fmt.Fprintf(w, "         %-20s %s\n", "", k.Fix)
+		}
+	}
+}
+
+func examine(ctx context.Context, cfg config) (checks []check, worst int) {
+	add := func(k check) { checks = append(checks, k) }
+	s, err := openStore(ctx, cfg.DB, false)
+	if err != nil {
+		add(failed("ledger", err))
+		worst = exitUnreachable
+	} else {
+		add(check{Name: "ledger", Status: "ok", Detail: "opens, and its schema is this version's"})
+		worst = examineStore(ctx, s, add)
+		if err := s.Close(); err != nil {
+			add(failed("ledger", err))
+		}
+	}
+	if len(cfg.Contracts) == 0 {
+		add(check{Name: "contracts", Status: "warning", Detail: "none are configured", Fix: "give --contracts PATH"})
+		return checks, worst
+	}
+	if code := examineContracts(cfg.Contracts, add); worst == exitDone {
+		worst = code
+	}
+	return checks, worst
+}
+
+// durable is what a store can tell of its own durability settings.
+type durable interface {
+	Durability(ctx context.Context) ([]onceward.SettingAdvice, error)
+}
+
+// skewMax is how far clocks may differ before leases get uncomfortable.
+const skewMax = 2 * time.Second
+
+func examineStore(ctx context.Context, s onceward.Store, add func(check)) int {
+	worst := exitDone
+	if err := s.Check(ctx); err != nil {
+		add(failed("writes", err))
+		worst = exitUnreachable
+	} else {
+		add(check{Name: "writes", Status: "ok", Detail: "the ledger takes writes"})
+	}
+	began := time.Now()
+	now, err := s.Now(ctx)
+	switch skew := now.Sub(began.Add(time.Since(began) / 2)); {
+	case err != nil:
+		add(failed("clock", err))
+	case skew.Abs() > skewMax:
+		add(check{Name: "clock", Status: "warning", Detail: fmt.Sprintf("the database's clock differs from this machine's by %s", skew.Round(time.Millisecond)), Fix: "leases use the database's clock and are safe; synchronise both for readable times"})
+	default:
+		add(check{Name: "clock", Status: "ok", Detail: "the database's clock agrees with this machine's"})
+	}
+	if d, ok := s.(durable); ok {
+		advice, err := d.Durability(ctx)
+		if err != nil {
+			add(failed("durability", err))
+		}
+		for _, a := range advice {
+			add(check{Name: a.Setting, Status: a.Status(), Detail: a.Detail, Fix: a.Fix})
+		}
+	}
+	return worst
+}
+
+func examineContracts(paths []string, add func(check)) int {
+	set, err := contract.LoadDir(paths, contractOptions())
+	if err != nil {
+		add(failed("contracts", err))
+		return exitUsage
+	}
+	worst := exitDone
+	add(check{Name: "contracts", Status: "ok", Detail: fmt.Sprintf("%d load; every variable and secret they name is there", len(set.Tools()))})
+	for _, t := range set.Tools() {
+		for _, f := range contract.Lint(t) {
+			if f.Severity == contract.SeverityError {
+				worst = exitUsage
+			}
+			add(check{Name: string(t.Info().Name), Status: string(f.Severity), Detail: fmt.Sprintf("%s:%d: %s", t.File(), f.Line, f.Message), Fix: f.Fix})
+		}
+	}
+	return worst
+}
+
+func failed(name string, err error) check {
+	k := check{Name: name, Status: "error", Detail: err.Error()}
+	var e *onceward.Error
+	if errors.As(err, &e) {
+		k.Fix = e.Hint
+	}
+	return k
+}

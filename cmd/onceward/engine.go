@@ -1,0 +1,135 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/onceward/onceward"
+	"github.com/onceward/onceward/committer"
+	"github.com/onceward/onceward/contract"
+	"github.com/onceward/onceward/internal/crashpoint"
+	"github.com/onceward/onceward/provider/httpcall"
+	"github.com/onceward/onceward/worker"
+)
+
+// engine is a running ledger: store, group commit, contracts, background loops.
+type engine struct {
+	store    onceward.Store
+	group    *committer.Committer
+	client   *httpcall.Client
+	tools    *onceward.Registry
+	ledger   *onceward.Ledger
+	log      *slog.Logger
+	stop     context.CancelFunc
+	finished func()
+}
+
+// startEngine opens the ledger and puts the contracts in force. force lets a
+// contract version that was superseded come back.
+func startEngine(ctx context.Context, cfg config, force bool, log *slog.Logger) (*engine, error) {
+	tools, err := loadContracts(cfg.Contracts)
+	if err != nil {
+		return nil, err
+	}
+	store, err := openStore(ctx, cfg.DB, true)
+	if err != nil {
+		return nil, err
+	}
+	e := &engine{store: store, log: log, group: committer.New(store, committer.Options{}), client: httpcall.New(httpcall.Options{Version: versionText()})}
+	e.tools = onceward.NewRegistry(store, compileStored)
+	if err := e.start(ctx, tools, force); err != nil {
+		return nil, errors.Join(err, e.release())
+	}
+	return e, nil
+}
+
+func (e *engine) start(ctx context.Context, tools []onceward.Tool, force bool) error {
+	if err := e.tools.Activate(ctx, tools, force); err != nil {
+		return err
+	}
+	var err error
+	e.ledger, err = onceward.New(onceward.Options{Store: e.store, Writer: e.group, Tools: e.tools, Provider: e.client, Log: e.log, CrashPoint: crashpoint.FromEnv()})
+	if err != nil {
+		return err
+	}
+	if err := e.ledger.Start(ctx); err != nil {
+		return err
+	}
+	loops, stop := context.WithCancel(context.Background())
+	due := worker.NewDue(e.ledger, e.store, e.log)
+	wait := worker.Start(loops, onceward.SystemClock{}, e.log,
+		due, worker.NewStranded(e.ledger), worker.NewSwitches(e.ledger), worker.NewRetire(e.ledger))
+	e.stop, e.finished = stop, func() { wait(); due.Wait() }
+	return nil
+}
+
+// reload puts other contracts in force; operations that live keep theirs. If a
+// file is broken, nothing changes.
+func (e *engine) reload(ctx context.Context, paths []string, force bool) error {
+	tools, err := loadContracts(paths)
+	if err != nil {
+		return err
+	}
+	if err := e.tools.Activate(ctx, tools, force); err != nil {
+		return err
+	}
+	e.ledger.ContractsChanged()
+	return nil
+}
+
+// close drains: no new attempts, running ones end and record, up to the time
+// given; what is cut off then is unknown and settled by whoever comes next.
+func (e *engine) close(drain time.Duration) error {
+	e.stop()
+	ctx, cancel := context.WithTimeout(context.Background(), drain)
+	defer cancel()
+	err := e.ledger.Close(ctx)
+	e.finished()
+	return errors.Join(err, e.release())
+}
+
+func (e *engine) release() error {
+	e.group.Close()
+	e.client.Close()
+	return e.store.Close()
+}
+
+// loadContracts loads files and folders; every fault of every file is named.
+func loadContracts(paths []string) ([]onceward.Tool, error) {
+	if len(paths) == 0 {
+		return nil, nil
+	}
+	set, err := contract.LoadDir(paths, contractOptions())
+	if err != nil {
+		return nil, err
+	}
+	tools := make([]onceward.Tool, 0, len(set.Tools()))
+	for _, t := range set.Tools() {
+		tools = append(tools, t)
+	}
+	return tools, nil
+}
+
+func contractOptions() contract.Options {
+	tail := httpcall.ByteTail()
+	if tail == 0 {
+		tail = contract.NoByteTail
+	}
+	return contract.Options{ByteTail: tail}
+}
+
+// compileStored compiles a contract as the ledger kept it.
+func compileStored(name onceward.ToolName, source []byte) (onceward.Tool, error) {
+	tools, err := contract.Load(source, "ledger:"+string(name), contractOptions())
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range tools {
+		if t.Info().Name == name {
+			return t, nil
+		}
+	}
+	return nil, onceward.Errorf(onceward.CodeLedgerCorrupt, "the stored contract of %s has another name", name)
+}

@@ -1,0 +1,64 @@
+// Command onceward keeps writes to other systems to one effect per intention.
+//
+// One file is one command; this package wires and holds no rule of its own.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	code := run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
+}
+
+// run is main without the process: it returns the exit code.
+func run(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer) int {
+	root := newRoot()
+	root.SetArgs(args)
+	root.SetIn(in)
+	root.SetOut(out)
+	root.SetErr(errOut)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return exitDone
+	}
+	var quiet *exitError
+	if !errors.As(err, &quiet) || !quiet.said {
+		fmt.Fprintln(errOut, "onceward: "+err.Error())
+		if hint := hintOf(err); hint != "" {
+			fmt.Fprintln(errOut, "  "+hint)
+		}
+	}
+	return exitCode(err)
+}
+
+func newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "onceward",
+		Short: "One business intention, one stable key, one recorded outcome",
+		Long: "Onceward stands between software that repeats itself (agents, webhooks, queues, people) and the\n" +
+			"systems it writes to. Every write passes through it as an operation: claimed before the side effect,\n" +
+			"recorded after it, answered from the record when it is repeated, and unknown when nobody can know.",
+		SilenceUsage:  true,
+		SilenceErrors: true,
+	}
+	root.PersistentFlags().Bool("json", false, "print JSON")
+	root.PersistentFlags().String("config", "", "configuration file (default onceward.yaml, if it is there)")
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return usageError("%s; see %s --help", err.Error(), c.CommandPath())
+	})
+	root.AddCommand(newServe(), newDemo(), newCall(), newOperation(), newReview(), newReplay(), newContract(), newTool(),
+		newSim(), newDoctor(), newMigrate(), newVersion())
+	return root
+}

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/spf13/cobra"
+)
+
+func newReplay() *cobra.Command {
+	c := &cobra.Command{Use: "replay", Short: "Try an old operation again under the same key, if that is safe"}
+	serverFlag(c)
+	c.AddCommand(newReplayPlan(), newReplayRun())
+	return c
+}
+
+func newReplayPlan() *cobra.Command {
+	return &cobra.Command{
+		Use: "plan ID", Short: "Say whether a new attempt is safe, and why", Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			cl, err := newClient(c)
+			if err != nil {
+				return err
+			}
+			rep, err := cl.do(c.Context(), "GET", "/v1/operations/"+escape(args[0])+"/replay", nil)
+			if err != nil {
+				return err
+			}
+			if wantsJSON(c) {
+				return printJSON(c.OutOrStdout(), rep.body)
+			}
+			var plan struct {
+				Operation operationView `json:"operation"`
+				Verdict   string        `json:"verdict"`
+				Reasons   []string      `json:"reasons"`
+				Sentence  string        `json:"sentence"`
+				Probe     string        `json:"probe"`
+			}
+			if err := json.Unmarshal(rep.body, &plan); err != nil {
+				return fmt.Errorf("read answer: %w", err)
+			}
+			w := c.OutOrStdout()
+			fmt.Fprintf(w, "verdict      %s\n", plan.Verdict)
+			for _, r := range plan.Reasons {
+				fmt.Fprintf(w, "because      %s\n", r)
+			}
+			fmt.Fprintf(w, "look-up      %s\n", plan.Probe)
+			if plan.Sentence != "" {
+				fmt.Fprintf(w, "confirm with --confirm %q\n", plan.Sentence)
+			}
+			printOperation(w, answerView{Operation: plan.Operation})
+			return nil
+		},
+	}
+}
+
+func newReplayRun() *cobra.Command {
+	var reason, confirm string
+	c := &cobra.Command{
+		Use: "run ID --reason WHY", Short: "Make the new attempt", Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			body := map[string]any{"reason": reason}
+			if confirm != "" {
+				body["confirm"] = confirm
+			}
+			return post(c, args[0], "replay", body)
+		},
+	}
+	c.Flags().StringVar(&reason, "reason", "", "why it is tried again")
+	c.Flags().StringVar(&confirm, "confirm", "", "the plan's sentence, word for word, where it asks for one")
+	return c
+}

@@ -1,0 +1,25 @@
+package main
+
+import (
+	"context"
+	"strings"
+
+	"github.com/onceward/onceward"
+	"github.com/onceward/onceward/store/postgres"
+	"github.com/onceward/onceward/store/sqlite"
+)
+
+// openStore opens the ledger that --db names: postgres://…, sqlite:PATH or a path.
+func openStore(ctx context.Context, db string, migrate bool) (onceward.Store, error) {
+	switch scheme, _, found := strings.Cut(db, ":"); {
+	case db == "":
+		return nil, &onceward.Error{Code: onceward.CodeConfigInvalid, Op: "open ledger", Message: "db is empty", Hint: "give --db sqlite:PATH or --db postgres://…"}
+	case found && (scheme == "postgres" || scheme == "postgresql"):
+		return postgres.Open(ctx, db, postgres.Options{NoMigrate: !migrate})
+	case found && scheme == "sqlite":
+		return sqlite.Open(ctx, strings.TrimPrefix(db, "sqlite:"), sqlite.Options{NoMigrate: !migrate})
+	case found && strings.Contains(db, "://"):
+		return nil, &onceward.Error{Code: onceward.CodeConfigInvalid, Op: "open ledger", Message: "the database is neither PostgreSQL nor SQLite", Hint: "give --db sqlite:PATH or --db postgres://…"}
+	}
+	return sqlite.Open(ctx, db, sqlite.Options{NoMigrate: !migrate})
+}

@@ -1,0 +1,205 @@
+package onceward
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// Times of the replicas' heartbeat.
+const (
+	BeatEvery = time.Second     // how often a replica beats
+	DeadAfter = 5 * time.Second // a replica whose beat was not seen to move for so long is dead
+	beatStale = 4 * time.Second // a replica that could not beat for so long claims nothing
+)
+
+// replicas is what this process saw of the others, by its own monotonic clock.
+type replicas struct {
+	mu     sync.Mutex
+	ownAt  time.Time // local instant of our own last beat
+	warmAt time.Time // local instant from which on leases alone are believed
+	seen   map[string]sighting
+}
+
+// sighting is the newest beat of a replica and when it was first seen here.
+type sighting struct{ beat, at time.Time }
+
+// note takes the replicas as a beat returned them.
+func (r *replicas) note(all []Replica, local time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.ownAt = local
+	next := make(map[string]sighting, len(all))
+	for _, other := range all {
+		s, known := r.seen[other.ID]
+		if !known || !s.beat.Equal(other.BeatAt) {
+			s = sighting{other.BeatAt, local}
+		}
+		next[other.ID] = s
+	}
+	r.seen = next
+}
+
+// silent reports whether a replica is gone, or did not beat for DeadAfter while
+// this process watched.
+func (r *replicas) silent(id string, local time.Time) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.ownAt.IsZero() {
+		return false // we did not look yet
+	}
+	s, known := r.seen[id]
+	return !known || local.Sub(s.at) >= DeadAfter
+}
+
+func (r *replicas) stale(local time.Time) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return local.Sub(r.ownAt) > beatStale
+}
+
+func (r *replicas) warm(local time.Time) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return !local.Before(r.warmAt)
+}
+
+// setCold makes leases alone not be believed before this local instant.
+func (r *replicas) setCold(until time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if until.After(r.warmAt) {
+		r.warmAt = until
+	}
+}
+
+// Beat tells the other replicas that this one lives and how far back its work
+// reaches, and returns all replicas with the database's now.
+func (l *Ledger) Beat(ctx context.Context) ([]Replica, time.Time, error) {
+	began := l.opts.Clock.Now()
+	all, now, err := l.store.Beat(ctx, Replica{ID: l.opts.Owner, LowWater: l.live.lowWater(l.clock.now())})
+	if err != nil {
+		return nil, now, fmt.Errorf("beat as replica %s: %w", l.opts.Owner, err)
+	}
+	ended := l.opts.Clock.Now()
+	l.clock.observe(now, began, ended)
+	l.replicas.note(all, ended)
+	return all, now, nil
+}
+
+// keepBeating beats in place where the loop did not for a while: what a replica
+// claims after its last beat could not be found if it died.
+func (l *Ledger) keepBeating(ctx context.Context) error {
+	if !l.replicas.stale(l.opts.Clock.Now()) {
+		return nil
+	}
+	_, _, err := l.Beat(ctx)
+	return err
+}
+
+// mayExpire reports whether a lease that is over by the database's clock may be
+// believed. A process that has not watched for as long as a lease lasts cannot
+// know that this clock did not jump; it believes only owners that it saw silent.
+func (l *Ledger) mayExpire(owner string) bool {
+	local := l.opts.Clock.Now()
+	return l.clock.trusted() && (l.replicas.warm(local) || l.replicas.silent(owner, local))
+}
+
+// Strand settles first attempts that dead or stuck processes left behind, at
+// most limit of each replica, and forgets replicas of which nothing is left. It
+// returns whether there may be more.
+func (l *Ledger) Strand(ctx context.Context, limit int) (more bool, err error) {
+	all, now, err := l.Beat(ctx)
+	if err != nil {
+		return false, err
+	}
+	if err := l.dropFoundLosses(ctx, now); err != nil {
+		return false, err
+	}
+	for _, r := range all {
+		// A replica claims nothing when its beat is stale: what it claimed was
+		// created before its last beat and a little.
+		n, err := l.expireStranded(ctx, r.ID, r.LowWater, r.BeatAt.Add(beatStale+DeadAfter), limit)
+		if err != nil {
+			return more, err
+		}
+		more = more || n >= limit
+		if n == 0 && r.ID != l.opts.Owner && now.Sub(r.BeatAt) > forgetAfter+2*l.longestLease() {
+			if err := l.store.Forget(ctx, r.ID); err != nil {
+				return more, err
+			}
+		}
+	}
+	return more, nil
+}
+
+// dropFoundLosses lets go of outcomes that this process could not record and
+// that are settled by now, or were never claimed.
+func (l *Ledger) dropFoundLosses(ctx context.Context, now time.Time) error {
+	for id, created := range l.live.losses() {
+		op, err := l.writer.Read(ctx, id)
+		if err != nil {
+			return err
+		}
+		if op == nil && now.Sub(created) < forgetAfter {
+			continue // its commit may still be on the way
+		}
+		if op == nil || op.State != StateEffectPending {
+			l.live.found(id)
+		}
+	}
+	return nil
+}
+
+// forgetAfter is how long a silent replica is remembered beyond two leases.
+const forgetAfter = time.Hour
+
+func (l *Ledger) expireStranded(ctx context.Context, replica string, from, to time.Time, limit int) (int, error) {
+	if !l.mayExpire(replica) {
+		return 0, nil
+	}
+	ops, err := l.store.Stranded(ctx, replica, from, to, limit)
+	if err != nil {
+		return 0, err
+	}
+	settled := 0
+	for _, found := range ops {
+		op, err := l.writer.Read(ctx, found.ID) // whole, with bodies
+		if err != nil {
+			return settled, err
+		}
+		if op == nil || op.State != StateEffectPending {
+			continue
+		}
+		if _, err := l.hydrate(ctx, op); err != nil {
+			return settled, err
+		}
+		if err := l.expire(ctx, op); err != nil {
+			return settled, err
+		}
+		settled++
+	}
+	return settled, nil
+}
+
+// longestLease is the longest lease of the contracts in force.
+func (l *Ledger) longestLease() time.Duration {
+	longest := time.Duration(0)
+	for _, t := range l.tools.All() {
+		longest = max(longest, t.Info().Policy.Lease)
+	}
+	return longest
+}
+
+// ContractsChanged tells the ledger that other contracts are in force: a jump
+// of the database's clock, or a start, suspends for their longest lease plus settle.
+func (l *Ledger) ContractsChanged() {
+	longest := time.Duration(0)
+	for _, t := range l.tools.All() {
+		p := t.Info().Policy
+		longest = max(longest, p.Lease+p.Settle)
+	}
+	l.clock.setSuspend(longest)
+	l.replicas.setCold(l.startedAt.Add(longest))
+}
