@@ -350,6 +350,26 @@ func TestCompensationFitsTheToolThatUndoes(t *testing.T) {
 	}
 }
 
+func TestLintHasNothingAgainstTheExamples(t *testing.T) {
+	t.Parallel()
+	for _, folder := range []string{".", "../contracts"} {
+		set, err := contract.LoadDir([]string{folder}, contract.Options{
+			Env:      func(string) (string, bool) { return "http://127.0.0.1:1", true },
+			ByteTail: contract.NoByteTail,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, findings := range set.Lint() {
+			for _, f := range findings {
+				if f.Severity != contract.SeverityInfo {
+					t.Errorf("%s, line %d: %s %s: %s", name, f.Line, f.Severity, f.Rule, f.Message)
+				}
+			}
+		}
+	}
+}
+
 // The teaching contracts load as they stand, with nothing in the environment.
 func TestTeachingContractsLoadWithoutSurroundings(t *testing.T) {
 	t.Parallel()
