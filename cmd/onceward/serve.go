@@ -1,0 +1,112 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/onceward/onceward"
+	"github.com/onceward/onceward/internal/httpapi"
+	"github.com/onceward/onceward/internal/webserver"
+)
+
+func newServe() *cobra.Command {
+	var force bool
+	c := &cobra.Command{
+		Use: "serve", Short: "Run the server", Args: cobra.NoArgs,
+		Long: "Serves the HTTP API on a loopback address. SIGHUP loads the contracts anew: operations that live keep\n" +
+			"theirs, and a broken file changes nothing. SIGTERM drains: running attempts end and are recorded.",
+		Example: "  onceward serve --contracts ./contracts\n  onceward serve --db postgres://onceward@localhost/onceward --contracts ./contracts",
+		RunE: func(c *cobra.Command, _ []string) error {
+			cfg, err := loadConfig(c)
+			if err != nil {
+				return err
+			}
+			return serve(c.Context(), c, cfg, force)
+		},
+	}
+	dbFlag(c)
+	contractsFlag(c)
+	f := c.Flags()
+	f.String("listen", defaultListen, "address to listen on, loopback only (ONCEWARD_LISTEN)")
+	f.Duration("drain", defaultDrain, "how long running attempts may take to end (ONCEWARD_DRAIN)")
+	f.String("log-level", "info", "debug, info, warn or error (ONCEWARD_LOG_LEVEL)")
+	f.BoolVar(&force, "reactivate", false, "put contract versions in force again that were superseded")
+	return c
+}
+
+func serve(ctx context.Context, c *cobra.Command, cfg config, force bool) error {
+	log, err := newLog(c, cfg.LogLevel)
+	if err != nil {
+		return err
+	}
+	l, err := webserver.Listen(ctx, cfg.Listen, false)
+	if err != nil {
+		return err
+	}
+	e, err := startEngine(ctx, cfg, force, log)
+	if err != nil {
+		return errors.Join(err, l.Close())
+	}
+	api, err := httpapi.New(httpapi.Options{Ledger: e.ledger, Log: log})
+	if err != nil {
+		return errors.Join(err, l.Close(), e.close(cfg.Drain))
+	}
+	srv, err := webserver.New(webserver.Options{Handler: api, Listener: l, Log: log})
+	if err != nil {
+		return errors.Join(err, l.Close(), e.close(cfg.Drain))
+	}
+	log.Info("serving", "address", "http://"+l.Addr().String(), "contracts", len(e.ledger.Tools()), "replica", e.ledger.Owner(), "version", versionText())
+	served := make(chan error, 1)
+	go func() { served <- srv.Serve() }()
+	stopReload := e.reloadOnHangup(ctx, cfg.Contracts, force)
+	defer stopReload()
+	select {
+	case err = <-served:
+	case <-ctx.Done():
+		log.Info("draining", "at_most", cfg.Drain.String())
+		api.Drain()
+		err = drain(srv, cfg.Drain)
+	}
+	return errors.Join(err, e.close(cfg.Drain))
+}
+
+// drain lets requests that are under way be answered.
+func drain(srv *webserver.Server, within time.Duration) error {
+	ctx, cancel := context.WithTimeout(context.Background(), within)
+	defer cancel()
+	return srv.Shutdown(ctx)
+}
+
+// reloadOnHangup loads the contracts anew at each SIGHUP.
+func (e *engine) reloadOnHangup(ctx context.Context, paths []string, force bool) (stop func()) {
+	hup := make(chan os.Signal, 1)
+	signal.Notify(hup, syscall.SIGHUP)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for range hup {
+			if err := e.reload(ctx, paths, force); err != nil {
+				e.log.Error("contracts not reloaded: those in force stay", "error", err)
+				continue
+			}
+			e.log.Info("contracts reloaded", "contracts", len(e.ledger.Tools()))
+		}
+	}()
+	return func() { signal.Stop(hup); close(hup); <-done }
+}
+
+func newLog(c *cobra.Command, level string) (*slog.Logger, error) {
+	var l slog.Level
+	if err := l.UnmarshalText([]byte(level)); err != nil {
+		return nil, &onceward.Error{Code: onceward.CodeConfigInvalid, Op: "read configuration", Message: fmt.Sprintf("log level %q is not known", level), Hint: "use debug, info, warn or error"}
+	}
+	return slog.New(slog.NewJSONHandler(c.ErrOrStderr(), &slog.HandlerOptions{Level: l})), nil
+}
