@@ -1,0 +1,37 @@
+package httpapi
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+	"hash/crc32"
+	"time"
+
+	"github.com/onceward/onceward"
+)
+
+// A cursor is a place in the order of a list, as text that nobody is meant to
+// take apart: format, creation time in microseconds, operation ID and a sum
+// that tells a cut or invented one.
+const (
+	cursorFormat = 1
+	cursorBytes  = 1 + 8 + len(onceward.OperationID{}) + 4
+)
+
+func encodeCursor(c onceward.Cursor) string {
+	b := make([]byte, 0, cursorBytes)
+	b = append(b, cursorFormat)
+	b = binary.BigEndian.AppendUint64(b, uint64(c.CreatedAt.UnixMicro()))
+	b = append(b, c.ID[:]...)
+	b = binary.BigEndian.AppendUint32(b, crc32.ChecksumIEEE(b))
+	return base64.RawURLEncoding.EncodeToString(b)
+}
+
+func decodeCursor(s string) (onceward.Cursor, error) {
+	b, err := base64.RawURLEncoding.Strict().DecodeString(s)
+	sum := cursorBytes - 4
+	if err != nil || len(b) != cursorBytes || b[0] != cursorFormat || binary.BigEndian.Uint32(b[sum:]) != crc32.ChecksumIEEE(b[:sum]) {
+		return onceward.Cursor{}, &onceward.Error{Code: onceward.CodeCursorInvalid, Message: "after is not a cursor", Hint: "use the member next of the page before, as it stands"}
+	}
+	at := time.UnixMicro(int64(binary.BigEndian.Uint64(b[1:]))).UTC()
+	return onceward.Cursor{CreatedAt: at, ID: onceward.OperationID(b[9:sum])}, nil
+}

@@ -1,0 +1,191 @@
+package httpapi
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"time"
+	"unicode/utf8"
+
+	"github.com/onceward/onceward"
+)
+
+// Operation is an operation as the API shows it.
+type Operation struct {
+	ID               string          `json:"id" doc:"Computed from tenant, tool and key."`
+	Tenant           string          `json:"tenant" doc:"Whose data it is; from the credentials of the first request."`
+	Tool             string          `json:"tool"`
+	ContractVersion  string          `json:"contract_version" doc:"The contract version that holds for this operation to its end."`
+	Key              string          `json:"key" doc:"What makes two requests the same intention."`
+	Generation       int             `json:"generation,omitempty" doc:"How often the retired key was used anew."`
+	Digest           string          `json:"digest" doc:"SHA-256 over the canonical material input."`
+	State            string          `json:"state" enum:"states" doc:"docs/state-machine.md explains each."`
+	Run              string          `json:"run,omitempty"`
+	CorrelationID    string          `json:"correlation_id,omitempty"`
+	Actor            string          `json:"actor" doc:"The principal of the first request."`
+	Attempts         int             `json:"attempts" doc:"How many attempts were started."`
+	ProviderKey      string          `json:"provider_key,omitempty" doc:"The key or marker that the provider sees, equal on every attempt."`
+	Reference        string          `json:"reference,omitempty" doc:"The provider's name of the effect."`
+	ReferencePending bool            `json:"reference_pending,omitempty" doc:"The effect is proven, its reference could not be read."`
+	Result           *Result         `json:"result,omitempty" doc:"The provider's answer."`
+	ResultWithheld   bool            `json:"result_withheld,omitempty" doc:"There is a result, and it is another principal's."`
+	OpenAttempts     int             `json:"open_attempts" doc:"Attempts that may have had their effect and that nothing has settled."`
+	CancelRequested  bool            `json:"cancel_requested" doc:"Somebody wants it not to happen; until it is settled that is a wish."`
+	Parked           string          `json:"parked,omitempty" enum:"parked" doc:"Why it waits although it could start."`
+	ReviewReason     string          `json:"review_reason,omitempty" doc:"Why a person is asked."`
+	Error            *OperationError `json:"error,omitempty" doc:"Why it is not done: of the last attempt that was not, or is unknown."`
+	Approval         *Approval       `json:"approval,omitempty" doc:"There if the contract asks for one."`
+	Retired          bool            `json:"retired,omitempty" doc:"Slimmed to a tombstone: input, result and attempts are gone."`
+	CreatedAt        time.Time       `json:"created_at"`
+	UpdatedAt        time.Time       `json:"updated_at"`
+	CompletedAt      time.Time       `json:"completed_at,omitzero" doc:"When it ended."`
+	DueAt            time.Time       `json:"due_at,omitzero" doc:"When it is looked at again by itself."`
+}
+
+// Result is the provider's answer as it is replayed.
+type Result struct {
+	Status     int                 `json:"status,omitempty" doc:"The provider's HTTP status; absent where there was none."`
+	Headers    map[string][]string `json:"headers,omitempty" doc:"What of the answer's headers may be replayed; repeated ones stay a list."`
+	Body       json.RawMessage     `json:"body,omitempty" doc:"The JSON value, if the body is one; else its text as a string."`
+	BodyBase64 string              `json:"body_base64,omitempty" doc:"The body, if it is neither JSON nor UTF-8 text."`
+	BodyKept   bool                `json:"body_kept" doc:"False: the effect is done, but its body was too large, cut or not to be kept. A body is whole or absent."`
+}
+
+// OperationError says why an operation is not done.
+type OperationError struct {
+	Class                  string `json:"class,omitempty" enum:"classes" doc:"What kind of trouble; absent where no attempt met any."`
+	Code                   string `json:"code" doc:"The provider's own code, or a short name of ours."`
+	Message                string `json:"message"`
+	Retryable              bool   `json:"retryable" doc:"Asking again with the same key may bring another answer."`
+	SideEffectPossible     bool   `json:"side_effect_possible" doc:"The write may have had its effect though nothing proves it."`
+	ReconciliationRequired bool   `json:"reconciliation_required" doc:"Somebody has to find out what happened before it is repeated."`
+	Advice                 string `json:"advice" doc:"What to do now, in a sentence that an agent can follow."`
+}
+
+// Approval is what is known of a person's yes.
+type Approval struct {
+	State     string    `json:"state" enum:"approvals" doc:"spent: the first attempt used it, and it covers the later ones."`
+	ExpiresAt time.Time `json:"expires_at,omitzero" doc:"When the question, or the yes that no attempt spent, lapses."`
+}
+
+// operation shows an operation to a principal.
+func operation(op *onceward.Operation, who onceward.Principal) *Operation {
+	o := &Operation{
+		ID: op.ID.String(), Tenant: string(op.Tenant), Tool: string(op.Tool), ContractVersion: op.Contract, Key: string(op.Key),
+		Generation: int(op.Generation), Digest: op.Digest.String(), State: op.State.String(), Run: op.Run, CorrelationID: op.CorrelationID,
+		Actor: op.Actor, Attempts: op.Attempt(), ProviderKey: op.ProviderKey, Reference: op.Reference, ReferencePending: op.RefPending,
+		OpenAttempts: op.OpenAttempts(), CancelRequested: op.CancelRequested, Parked: string(op.Parked), ReviewReason: op.ReviewReason,
+		Approval: approval(op), Retired: op.Retired, Error: operationError(op),
+		CreatedAt: op.CreatedAt.UTC(), UpdatedAt: op.UpdatedAt.UTC(), CompletedAt: op.CompletedAt.UTC(), DueAt: op.DueAt.UTC(),
+	}
+	if op.Result != nil {
+		if who.SeesResult(op) {
+			o.Result = result(op.Result)
+		} else {
+			o.ResultWithheld = true
+		}
+	}
+	return o
+}
+
+// operationError is there if an attempt failed, or if the end is not what was wanted.
+func operationError(op *onceward.Operation) *OperationError {
+	switch op.State {
+	case onceward.StateSucceeded, onceward.StateCompensated:
+		return nil
+	case onceward.StateAwaitingApproval, onceward.StateReady, onceward.StateEffectPending:
+		if op.Failure.IsZero() {
+			return nil
+		}
+	case onceward.StateOutcomeUnknown, onceward.StateNeedsReview, onceward.StateFailed, onceward.StateAbandoned, onceward.StateCancelled:
+	}
+	a := op.Advice()
+	e := &OperationError{Class: op.Failure.Class.String(), Code: op.Failure.Code, Message: op.Failure.Message,
+		Retryable: a.Retryable, SideEffectPossible: a.SideEffectPossible, ReconciliationRequired: a.ReconciliationRequired, Advice: a.Sentence}
+	if e.Code == "" {
+		e.Code = op.State.String()
+	}
+	if e.Message == "" {
+		e.Message = "it is " + op.State.String()
+	}
+	return e
+}
+
+// The states of an approval.
+const (
+	approvalPending = "pending"
+	approvalGranted = "granted"
+	approvalSpent   = "spent"
+)
+
+func approval(op *onceward.Operation) *Approval {
+	switch {
+	case !op.ApprovalNeeded:
+		return nil
+	case op.ApprovalSpent:
+		return &Approval{State: approvalSpent}
+	case op.State == onceward.StateAwaitingApproval:
+		return &Approval{State: approvalPending, ExpiresAt: op.DueAt.UTC()}
+	}
+	return &Approval{State: approvalGranted, ExpiresAt: op.ApprovedUntil.UTC()}
+}
+
+func result(r *onceward.Result) *Result {
+	out := &Result{Status: r.Status, BodyKept: r.BodyKept, Headers: headers(r.Header)}
+	if r.BodyKept {
+		out.Body, out.BodyBase64 = body(r.Body)
+	}
+	return out
+}
+
+func headers(fields []onceward.HeaderField) map[string][]string {
+	if len(fields) == 0 {
+		return nil
+	}
+	h := make(map[string][]string, len(fields))
+	for _, f := range fields {
+		h[f.Name] = append(h[f.Name], f.Value)
+	}
+	return h
+}
+
+// body shows bytes as the JSON value that they are, else as text, else in base64.
+func body(b []byte) (value json.RawMessage, base64Text string) {
+	switch {
+	case !utf8.Valid(b):
+		return nil, base64.StdEncoding.EncodeToString(b)
+	case embeddable(b):
+		return b, ""
+	}
+	text, err := json.Marshal(string(b))
+	if err != nil {
+		return nil, base64.StdEncoding.EncodeToString(b)
+	}
+	return text, ""
+}
+
+// embedDepthMax is how deep a provider's JSON may be nested to stand in ours as
+// a value: a reader of our answers must not be made to recurse by a third party.
+const embedDepthMax = 64
+
+func embeddable(b []byte) bool {
+	if !json.Valid(b) {
+		return false
+	}
+	depth, inString := 0, false
+	for i := 0; i < len(b); i++ {
+		switch c := b[i]; {
+		case inString && c == '\\':
+			i++
+		case c == '"':
+			inString = !inString
+		case inString:
+		case c == '[' || c == '{':
+			if depth++; depth > embedDepthMax {
+				return false
+			}
+		case c == ']' || c == '}':
+			depth--
+		}
+	}
+	return true
+}

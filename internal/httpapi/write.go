@@ -1,0 +1,57 @@
+package httpapi
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// encoder is a buffer with the JSON encoder that writes into it.
+type encoder struct {
+	buf bytes.Buffer
+	enc *json.Encoder
+}
+
+var encoders = sync.Pool{New: func() any {
+	e := new(encoder)
+	e.enc = json.NewEncoder(&e.buf)
+	e.enc.SetEscapeHTML(false)
+	return e
+}}
+
+// pooledBytesMax bounds the buffers that go back to the pool, so that one huge
+// answer does not stay in memory for ever.
+const pooledBytesMax = 64 << 10
+
+func (e *encoder) release() {
+	if e.buf.Cap() <= pooledBytesMax {
+		e.buf.Reset()
+		encoders.Put(e)
+	}
+}
+
+// writeJSON writes a whole answer at once: an answer that cannot be encoded
+// becomes a 500 and never a cut one. The wire types here always can.
+func writeJSON(w http.ResponseWriter, status int, mediaType string, v any) {
+	e := encoders.Get().(*encoder)
+	defer e.release()
+	if err := e.enc.Encode(v); err != nil {
+		panic(err) // a defect: the recovery of the call logs and answers it
+	}
+	h := w.Header()
+	h["Content-Type"] = []string{mediaType}
+	h["Cache-Control"] = noStore
+	h["Content-Length"] = []string{strconv.Itoa(e.buf.Len())}
+	w.WriteHeader(status)
+	_, _ = w.Write(e.buf.Bytes()) // a caller that went away gets no answer; its operation goes on
+}
+
+var noStore = []string{"no-store"}
+
+// seconds rounds a wait up to whole seconds, as Retry-After has it.
+func seconds(d time.Duration) string {
+	return strconv.FormatInt(int64((max(d, time.Second)+time.Second-1)/time.Second), 10)
+}
