@@ -73,7 +73,11 @@ func (x *exchange) readBody(resp *http.Response) (complete bool) {
 	}
 	src, hint := io.Reader(resp.Body), resp.ContentLength
 	switch encoding := strings.ToLower(strings.Join(resp.Header.Values("Content-Encoding"), ",")); {
-	case encoding == "" || encoding == "identity" || resp.Body == http.NoBody:
+	case encoding == "" || encoding == "identity":
+	case resp.Body == http.NoBody:
+		if resp.ContentLength == 0 {
+			resp.Header.Del("Content-Encoding") // nothing is encoded; a HEAD keeps what it asked for
+		}
 	case encoding == "gzip" || encoding == "x-gzip":
 		z := gzips.Get().(*gunzip)
 		defer gzips.Put(z)

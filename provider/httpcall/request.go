@@ -73,12 +73,28 @@ func (t *target) setURL(raw string) *fault {
 			t.host += ":" + port
 		}
 	}
-	t.path = visible(u.RequestURI())
+	t.path = requestTarget(u)
 	return nil
 }
 
-// visible escapes what may not stand in a request line. The path comes escaped
-// from package url; a query comes as it was written.
+// requestTarget is path and query as they were written. Why not EscapedPath: it
+// gives up the written form where that holds a blank, and with it the difference
+// between %2F and a slash.
+func requestTarget(u *url.URL) string {
+	path := u.RawPath
+	if path == "" {
+		path = u.EscapedPath()
+	}
+	if path == "" {
+		path = "/"
+	}
+	if u.ForceQuery || u.RawQuery != "" {
+		path += "?" + u.RawQuery
+	}
+	return visible(path)
+}
+
+// visible escapes what may not stand in a request line.
 func visible(s string) string {
 	for i := range len(s) {
 		if s[i] <= ' ' || s[i] >= 0x7f {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"testing"
 
@@ -213,10 +214,20 @@ func TestRefusedStreamAndGoAwayCannotAskForASecondSend(t *testing.T) {
 func TestServerThatOffersBothProtocolsIsSpokenToInTheOldOne(t *testing.T) {
 	t.Parallel()
 	cert, roots := authority(t)
-	up := tlsUpstream(t, cert, []string{"h2", "http/1.1"}, providertest.Close())
+	offered := make(chan []string, 1)
+	up := providertest.NewUpstreamOn(t, tls.NewListener(listen(t), &tls.Config{
+		Certificates: []tls.Certificate{cert}, NextProtos: []string{"h2", "http/1.1"},
+		GetConfigForClient: func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+			offered <- hello.SupportedProtos
+			return nil, nil
+		},
+	}), providertest.Close())
 	ev := newClient(t, httpcall.Options{RootCAs: roots}).Send(t.Context(), post("https://"+up.Addr()+"/a"), write(up.Addr()))
 	if ev.Status != 0 || ev.Reach != onceward.ReachBodyWritten || ev.ErrorCode != "closed" {
 		t.Errorf("evidence = %s", show(ev))
+	}
+	if got := <-offered; !slices.Equal(got, []string{"http/1.1"}) {
+		t.Errorf("offered %q, want http/1.1 alone", got)
 	}
 	arrived(t, up, 1)
 }

@@ -119,7 +119,7 @@ func leasePasses(t *testing.T, h Harness) {
 func silence(t *testing.T, h Harness) {
 	u := h.upstream(t, Hang())
 	opts := options(u)
-	opts.Deadline = 150 * time.Millisecond
+	opts.Deadline = time.Second
 	began := time.Now()
 	ev := h.Open(t).Send(t.Context(), h.Write(u.Addr()), opts)
 	if took := time.Since(began); took < opts.Deadline || took > 10*time.Second {
