@@ -102,9 +102,11 @@ func (c *compiler) input() {
 	if root == nil {
 		root = &node{kind: nodeMap, members: []member{{name: "type", value: &node{kind: nodeText, text: "object"}}}}
 	}
-	var err error
-	c.tool.schema, err = compileSchema(root)
-	c.fault(s.at, "spec.input", err)
+	var faults []error
+	c.tool.schema, faults = compileSchema(root)
+	for _, err := range faults {
+		c.fault(s.at, "spec.input", err)
+	}
 }
 
 // expression compiles one CEL expression; nil after a problem.
@@ -156,13 +158,18 @@ func (c *compiler) mixed(s *pattern, field string, scope scope) *template {
 	return t
 }
 
+// jsonBody compiles a JSON template.
+func (c *compiler) jsonBody(n *node, field string, s scope) jsonTemplate {
+	return c.builder.compileJSON(n, s, func(err error) { c.fault(n.at, field, err) })
+}
+
 func (c *compiler) keys() {
 	spec := &c.doc.Spec
 	for i := range spec.Volatile.items {
 		v := &spec.Volatile.items[i]
 		path, err := onceward.ParsePath(v.value)
 		if err != nil {
-			c.problem(v.at, "spec.volatile", "%s", messageOf(err))
+			c.problem(v.at, fmt.Sprintf("spec.volatile[%d]", i), "it is not a path into the input, such as subject, customer.note or items[*].note")
 			continue
 		}
 		c.tool.volatile = append(c.tool.volatile, path)
@@ -181,21 +188,23 @@ func (c *compiler) keys() {
 // keyRule compiles a key rule.
 func (c *compiler) keyRule(s *sources, field string) []*program {
 	var rule []*program
+	looks := false // at the input
 	for i := range s.items {
 		inner := fmt.Sprintf("%s[%d]", field, i)
 		p := c.expression(&s.items[i], inner, scopeKey, nil)
 		if p == nil {
 			continue
 		}
-		if len(p.uses.input) == 0 && len(s.items) == 1 {
-			c.problem(s.items[i].at, inner, "it does not look at the input: all requests would be one intention")
-		}
+		looks = looks || len(p.uses.input) > 0
 		for _, use := range p.uses.input {
 			if path := c.volatilePath(use); path != "" {
 				c.problem(s.items[i].at, inner, "it looks at %s, which is volatile: a retry would be another intention", path)
 			}
 		}
 		rule = append(rule, p)
+	}
+	if len(rule) == len(s.items) && len(rule) > 0 && !looks {
+		c.problem(s.at, field, "it does not look at the input: all requests would be one intention")
 	}
 	return rule
 }
@@ -262,9 +271,8 @@ func (c *compiler) undo(u *compensate) *undoTemplate {
 	if !toolNamePattern.MatchString(u.Tool.value) {
 		c.problem(u.Tool.at, "spec.compensate.tool", "it is not the name of a tool")
 	}
-	input, err := c.builder.compileJSON(u.Input.root, scopeProbe)
-	c.fault(u.Input.at, "spec.compensate.input", err)
-	if u.By.value == "key" && err == nil && slices.ContainsFunc(jsonPrograms(input), func(p *program) bool { return slices.Contains(p.uses.operation, "reference") }) {
+	input := c.jsonBody(u.Input.root, "spec.compensate.input", scopeProbe)
+	if u.By.value == "key" && slices.ContainsFunc(jsonPrograms(input), func(p *program) bool { return slices.Contains(p.uses.operation, "reference") }) {
 		c.problem(u.Input.at, "spec.compensate.input", "with by: key the effect has no reference yet: use operation.provider_key")
 	}
 	return &undoTemplate{tool: onceward.ToolName(u.Tool.value), input: input, byKey: u.By.value == "key"}

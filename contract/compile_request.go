@@ -114,12 +114,10 @@ func (c *compiler) body(t *requestTemplate, p requestParts) {
 	}
 	t.body = true
 	contentType := "text/plain; charset=utf-8"
-	var err error
 	switch {
 	case p.json.set:
 		contentType = "application/json"
-		t.json, err = c.builder.compileJSON(p.json.root, p.scope)
-		c.fault(p.json.at, p.field+".json", err)
+		t.json = c.jsonBody(p.json.root, p.field+".json", p.scope)
 	case p.form.set:
 		contentType = "application/x-www-form-urlencoded"
 		t.form = c.form(p)
@@ -216,10 +214,11 @@ func (c *compiler) keyMember(t *requestTemplate, r *request, k *providerKey) {
 		return
 	}
 	body, err := withMember(r.JSON.root, strings.Split(k.Name.value, "."), "${operation.provider_key}")
-	if err == nil {
-		t.json, err = c.builder.compileJSON(body, scopeRequest)
+	if err != nil {
+		c.fault(k.Name.at, field, err)
+		return
 	}
-	c.fault(k.Name.at, field, err)
+	t.json = c.builder.compileJSON(body, scopeRequest, func(error) {}) // the author's part was reported before
 }
 
 // withMember returns a copy of a mapping with a text at a path.

@@ -52,7 +52,7 @@ type spec struct {
 	Hosts       texts        `field:"hosts" doc:"Hosts (host or host:port) that may be talked to. Default: those of the URLs at load. A private host is reached only if its name or address stands here or in a URL."`
 	Source      *reread      `field:"source" doc:"How to read the record that caused the write again."`
 	Audit       *audit       `field:"audit" doc:"How to list the provider's objects, to find those that no operation explains."`
-	Automations flag         `field:"repeat_runs_automations" default:"false" doc:"A repeat of the request leaves one object but runs the provider's automations again."`
+	Automations yesNo        `field:"repeat_runs_automations" default:"false" doc:"A repeat of the request leaves one object but runs the provider's automations again."`
 }
 
 type providerKey struct {
@@ -62,7 +62,7 @@ type providerKey struct {
 	Format     choice `field:"format" enum:"hex|base32hex|uuid4|raw" default:"hex" doc:"The form of the key."`
 	Max        count  `field:"max" doc:"The longest key that the provider takes. Default: 255."`
 	Scope      text   `field:"scope" doc:"Within what the provider keeps keys apart, in words: account, application, region, call type."`
-	Exclusive  flag   `field:"exclusive" default:"false" doc:"Nobody but this tool of one tenant uses keys in that scope, so that a raw key may be the operation's key itself."`
+	Exclusive  yesNo  `field:"exclusive" default:"false" doc:"Nobody but this tool of one tenant uses keys in that scope, so that a raw key may be the operation's key itself."`
 	Window     span   `field:"window,forever" doc:"How long the provider remembers a key, at least. Needed with a guaranteed window."`
 	WindowKind choice `field:"window_kind" enum:"guaranteed|best_effort|unpublished|object_lifetime" default:"unpublished" doc:"What the provider says about that time. Only guaranteed and object_lifetime make it safe to send again."`
 	OnRepeat   choice `field:"on_repeat" enum:"replay|replay_errors_too|current_state|reject|ignore" default:"replay" doc:"What the provider does with a key that it knows: send its stored answer, also stored errors, the object as it is now, a refusal, or nothing new whatever the body says."`
@@ -106,7 +106,7 @@ type outcome struct {
 	Message    pattern `field:"message" doc:"One sentence for people. No payload."`
 	Reference  pattern `field:"reference" doc:"The provider's name of the effect: one ${…}."`
 	RetryAfter pattern `field:"retry_after" doc:"How long to wait: seconds, an HTTP date, or a duration. Default: the Retry-After header."`
-	Retryable  flag    `field:"retryable" doc:"Whether the same write may succeed later without a change. Default: by class; validation and conflict are not."`
+	Retryable  yesNo   `field:"retryable" doc:"Whether the same write may succeed later without a change. Default: by class; validation and conflict are not."`
 }
 
 type probe struct {
@@ -155,7 +155,7 @@ type approval struct {
 	By       texts  `field:"by" doc:"Groups of people who may approve. Default: every approver of the tenant."`
 	Expires  span   `field:"expires" default:"24h" doc:"How long an approval is waited for, and how long it holds."`
 	Quorum   count  `field:"quorum" default:"1" doc:"How many different people must say yes."`
-	Separate flag   `field:"separate_requester" default:"false" doc:"The requester may not approve."`
+	Separate yesNo  `field:"separate_requester" default:"false" doc:"The requester may not approve."`
 }
 
 type compensate struct {

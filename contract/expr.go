@@ -145,6 +145,7 @@ func issueError(src string, issues *cel.Issues) error {
 	first := issues.Errors()[0]
 	message, _, _ := strings.Cut(first.Message, "\n")
 	message = strings.TrimSuffix(message, " (in container '')")
+	message, _, _ = strings.Cut(message, " expecting {")
 	line, column := first.Location.Line(), first.Location.Column()+1
 	switch {
 	case line <= 0:
@@ -259,6 +260,11 @@ func (p *program) holds(v *variables) (bool, error) {
 // changing are the names that would differ between attempts.
 var changing = []string{"attempt", "now", "time", "today", "random", "uuid", "rand"}
 
+var (
+	operationFields = []string{"id", "key", "provider_key", "reference", "tool", "tenant"}
+	responseFields  = []string{"status", "headers", "header_values", "json", "text"}
+)
+
 // allowed refuses what a scope must not use, in words that say why.
 func (u *uses) allowed(s scope) error {
 	for _, name := range u.names {
@@ -273,6 +279,11 @@ func (u *uses) allowed(s scope) error {
 			return fmt.Errorf("item is not known here: it stands for one found effect")
 		}
 	}
+	for _, field := range u.response {
+		if !slices.Contains(responseFields, field) {
+			return fmt.Errorf("there is no response.%s: it has %s", field, strings.Join(responseFields, ", "))
+		}
+	}
 	for _, field := range u.operation {
 		switch {
 		case slices.Contains(changing, field) || field == "attempts" || field == "attempt_id":
@@ -281,6 +292,8 @@ func (u *uses) allowed(s scope) error {
 			return fmt.Errorf("operation.reference is not known here: there is no effect yet")
 		case s&withOperation == 0 && (field == "id" || field == "key" || field == "provider_key"):
 			return fmt.Errorf("operation.%s is not known here: it is made from the key", field)
+		case !slices.Contains(operationFields, field):
+			return fmt.Errorf("there is no operation.%s: it has %s", field, strings.Join(operationFields, ", "))
 		}
 	}
 	if u.wholeEnv {

@@ -27,52 +27,90 @@ const schemaURL = "contract:///input"
 // noLoader refuses every reference that leads out of the contract.
 type noLoader struct{}
 
-var errRemoteReference = errors.New("a reference leads out of the contract: put the schema under $defs")
+func (noLoader) Load(string) (any, error) { return nil, errors.New("nothing is loaded from outside") }
 
-func (noLoader) Load(string) (any, error) { return nil, errRemoteReference }
+// remoteReference finds a $ref that leads out of the schema, nil if there is none.
+func remoteReference(n *node) *node {
+	for _, item := range n.items {
+		if found := remoteReference(item); found != nil {
+			return found
+		}
+	}
+	for _, m := range n.members {
+		switch m.name {
+		case "enum", "const", "default", "examples":
+			continue
+		case "$ref", "$dynamicRef", "$recursiveRef":
+			if m.value.kind == nodeText && !strings.HasPrefix(m.value.text, "#") {
+				return m.value
+			}
+		}
+		if found := remoteReference(m.value); found != nil {
+			return found
+		}
+	}
+	return nil
+}
 
 // compileSchema compiles the schema of an input, which is always an object. The
-// error stands where the fault is, as far as the compiler says.
-func compileSchema(root *node) (*inputSchema, error) {
+// faults stand where they are, as far as the compiler says.
+func compileSchema(root *node) (*inputSchema, []error) {
+	one := func(at pos, message string) []error { return []error{standing(at, errors.New(message))} }
 	if t := root.member("type"); t != nil && (t.kind != nodeText || t.text != "object") {
-		return nil, standing(t.at, fmt.Errorf("an input is always an object"))
+		return nil, one(t.at, "an input is always an object")
+	}
+	if ref := remoteReference(root); ref != nil {
+		return nil, one(ref.at, "a reference leads out of the contract: put the schema under $defs")
 	}
 	c := jsonschema.NewCompiler()
 	c.UseLoader(noLoader{})
 	c.AssertFormat()
 	if err := c.AddResource(schemaURL, root.value()); err != nil {
-		return nil, fmt.Errorf("it is not a JSON Schema")
+		return nil, one(root.at, "it is not a JSON Schema")
 	}
 	schema, err := c.Compile(schemaURL)
-	if err != nil {
-		at, message := schemaFault(root, err)
-		return nil, standing(at, errors.New(message))
-	}
-	return &inputSchema{schema: schema, json: root.appendJSON(nil)}, nil
-}
-
-// schemaFault turns the compiler's error into a place and a sentence.
-func schemaFault(root *node, err error) (pos, string) {
-	if errors.Is(err, errRemoteReference) {
-		return root.at, errRemoteReference.Error()
-	}
 	var invalid *jsonschema.SchemaValidationError
 	var validation *jsonschema.ValidationError
-	if errors.As(err, &invalid) && errors.As(invalid.Err, &validation) {
-		deepest := validation
-		for len(deepest.Causes) > 0 {
-			deepest = deepest.Causes[len(deepest.Causes)-1]
+	switch {
+	case err == nil:
+		return &inputSchema{schema: schema, json: root.appendJSON(nil)}, nil
+	case errors.As(err, &invalid) && errors.As(invalid.Err, &validation):
+		return nil, metaFaults(root, validation)
+	case root.member("$schema") != nil:
+		return nil, one(root.member("$schema").at, "it is not a valid JSON Schema, or $schema is not one that is read")
+	}
+	return nil, one(root.at, "it is not a valid JSON Schema")
+}
+
+// metaFaults says where a schema breaks the rules of schemas: one fault for
+// each place, whatever the alternatives that were tried there.
+func metaFaults(root *node, e *jsonschema.ValidationError) []error {
+	faults := map[string]string{}
+	var places []string
+	var walk func(e *jsonschema.ValidationError)
+	walk = func(e *jsonschema.ValidationError) {
+		for _, cause := range e.Causes {
+			walk(cause)
 		}
-		at := root.follow(deepest.InstanceLocation).at
-		return at, "it is not a valid JSON Schema at " + pointer(deepest.InstanceLocation) + ": " + keyword(deepest.ErrorKind)
+		if len(e.Causes) > 0 {
+			return
+		}
+		place, message := pointer(e.InstanceLocation), keyword(e.ErrorKind)
+		if known, found := faults[place]; !found {
+			places = append(places, place)
+		} else if known < message {
+			return
+		}
+		faults[place] = message
 	}
-	var pattern *jsonschema.InvalidRegexError
-	if errors.As(err, &pattern) {
-		_, fragment, _ := strings.Cut(pattern.URL, "#")
-		steps := strings.FieldsFunc(fragment, func(r rune) bool { return r == '/' })
-		return root.follow(steps).at, "the pattern at " + pointer(steps) + " is not a regular expression"
+	walk(e)
+	slices.Sort(places)
+	errs := make([]error, 0, len(places))
+	for _, place := range places {
+		at := root.follow(strings.Split(place, "/")[1:]).at
+		errs = append(errs, standing(at, fmt.Errorf("it is not a valid JSON Schema at %s: %s", place, faults[place])))
 	}
-	return root.at, "it is not a valid JSON Schema"
+	return errs
 }
 
 func pointer(steps []string) string { return "/" + strings.Join(steps, "/") }
@@ -87,6 +125,8 @@ func (s *inputSchema) validate(input *onceward.Node) error {
 	var invalid *jsonschema.ValidationError
 	if errors.As(err, &invalid) {
 		faults = schemaFaults(invalid, nil)
+		slices.Sort(faults) // the validator's order is not stable
+		faults = faults[:min(len(faults), schemaFaultsMax)]
 	}
 	return &onceward.Error{
 		Code: onceward.CodeInvalidInput, Op: "check input", Message: strings.Join(faults, "; "),
@@ -125,11 +165,11 @@ func plainValue(n *onceward.Node) any {
 
 const schemaFaultsMax = 8
 
-// schemaFaults lists the innermost faults, at most schemaFaultsMax, each once.
+// schemaFaults lists the innermost faults, each once.
 func schemaFaults(e *jsonschema.ValidationError, list []string) []string {
 	if len(e.Causes) == 0 {
 		fault := instancePath(e.InstanceLocation) + ": " + keyword(e.ErrorKind)
-		if !slices.Contains(list, fault) && len(list) < schemaFaultsMax {
+		if !slices.Contains(list, fault) {
 			list = append(list, fault)
 		}
 		return list

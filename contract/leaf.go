@@ -48,7 +48,7 @@ func standing(at pos, err error) error {
 }
 
 func wrongKind(n *node, want string) error {
-	return fmt.Errorf("it is %s here, not %s", want, n.kind)
+	return fmt.Errorf("it has to be %s, and is %s", want, n.kind)
 }
 
 // choice is one of a closed list of words.
@@ -128,13 +128,13 @@ func (t *texts) values() []string {
 	return values
 }
 
-// flag is true or false.
-type flag struct {
+// yesNo is true or false.
+type yesNo struct {
 	placed
 	value bool
 }
 
-func (v *flag) read(n *node, _ fieldInfo) error {
+func (v *yesNo) read(n *node, _ fieldInfo) error {
 	if n.kind != nodeBool {
 		return wrongKind(n, "true or false")
 	}
@@ -142,7 +142,7 @@ func (v *flag) read(n *node, _ fieldInfo) error {
 	return nil
 }
 
-func (v *flag) jsonSchema(fieldInfo) map[string]any { return map[string]any{"type": "boolean"} }
+func (v *yesNo) jsonSchema(fieldInfo) map[string]any { return map[string]any{"type": "boolean"} }
 
 // count is a whole number of at least 1.
 type count struct {

@@ -92,20 +92,25 @@ func (d decimal) ConvertToType(t ref.Type) ref.Val {
 	case types.TypeType:
 		return decimalType
 	case types.DoubleType:
-		f, err := strconv.ParseFloat(d.text, 64)
-		if err != nil {
-			return refusal("the number is too large for a double")
-		}
-		if back, ok := exact(types.Double(f)); ok {
-			if own, _ := exact(d); own.Cmp(back) == 0 {
-				return types.Double(f)
-			}
-		}
-		return refusal("the number has more digits than a double keeps")
+		return toDouble(d)
 	case types.IntType:
 		return refusal("the number is not a 64-bit integer")
 	}
 	return refusal("a decimal cannot become %s", t.TypeName())
+}
+
+// toDouble converts a number, or refuses where a digit would be lost. A double
+// counts as the shortest decimal number that names it.
+func toDouble(v ref.Val) ref.Val {
+	own, ok := exact(v)
+	if !ok {
+		return v.ConvertToType(types.DoubleType)
+	}
+	f, _ := own.Float64()
+	if back, ok := exact(types.Double(f)); ok && own.Cmp(back) == 0 {
+		return types.Double(f)
+	}
+	return refusal("the number has more digits than a double keeps")
 }
 
 // Equal compares exact values.
@@ -172,7 +177,7 @@ func (c *exactCall) unary(v ref.Val) ref.Val {
 	case overloads.TypeConvertInt:
 		return v.ConvertToType(types.IntType)
 	case overloads.TypeConvertDouble:
-		return v.ConvertToType(types.DoubleType)
+		return toDouble(v)
 	}
 	return types.MaybeNoSuchOverloadErr(v)
 }

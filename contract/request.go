@@ -160,12 +160,8 @@ func (r *requestTemplate) header(name string) *headerTemplate {
 
 // programs lists every expression of the request.
 func (r *requestTemplate) programs() []*program {
-	var list []*program
+	list := r.urlPrograms()
 	addParts := func(parts []part) { list = append(list, (&template{parts}).programs()...) }
-	for i := range r.url.segments {
-		addParts(r.url.segments[i].parts)
-	}
-	addParts(r.url.query)
 	for i := range r.headers {
 		addParts(r.headers[i].value.parts)
 	}
@@ -176,6 +172,15 @@ func (r *requestTemplate) programs() []*program {
 		addParts(r.text.parts)
 	}
 	return append(list, jsonPrograms(r.json)...)
+}
+
+// urlPrograms lists the expressions of the URL.
+func (r *requestTemplate) urlPrograms() []*program {
+	var list []*program
+	for i := range r.url.segments {
+		list = append(list, (&template{r.url.segments[i].parts}).programs()...)
+	}
+	return append(list, (&template{r.url.query}).programs()...)
 }
 
 func jsonPrograms(t jsonTemplate) []*program {

@@ -129,37 +129,39 @@ func within(field string, err error) error {
 	return &fieldError{field + "." + inner.field, inner.err}
 }
 
-// compileJSON reads a JSON body template.
-func (b *templateBuilder) compileJSON(n *node, s scope) (jsonTemplate, error) {
+// compileJSON reads a JSON body template. What is wrong is reported with the
+// path inside the body; the result is then of no use.
+func (b *templateBuilder) compileJSON(n *node, s scope, report func(err error)) jsonTemplate {
+	inside := func(field string) func(error) {
+		return func(err error) { report(within(field, err)) }
+	}
 	switch n.kind {
 	case nodeText:
-		return b.compileJSONText(n, s)
+		t, err := b.compileJSONText(n, s)
+		if err != nil {
+			report(standing(n.at, err))
+		}
+		return t
 	case nodeList:
 		list := make(jsonArrayTemplate, len(n.items))
 		for i, item := range n.items {
-			var err error
-			if list[i], err = b.compileJSON(item, s); err != nil {
-				return nil, within(fmt.Sprintf("[%d]", i), standing(item.at, err))
-			}
+			list[i] = b.compileJSON(item, s, inside(fmt.Sprintf("[%d]", i)))
 		}
-		return folded(list), nil
+		return folded(list)
 	case nodeMap:
 		object := jsonObjectTemplate{}
 		for _, m := range n.members {
 			if strings.Contains(m.name, "${") {
-				return nil, standing(m.at, fmt.Errorf("a member name holds no ${}"))
+				report(standing(m.at, fmt.Errorf("a member name holds no ${}")))
 			}
-			value, err := b.compileJSON(m.value, s)
-			if err != nil {
-				return nil, within(m.name, standing(m.value.at, err))
-			}
-			label := append(appendJSONText(nil, m.name), ':')
-			object.members = append(object.members, jsonMember{label: label, field: m.name, value: value})
+			object.members = append(object.members, jsonMember{
+				label: append(appendJSONText(nil, m.name), ':'), field: m.name, value: b.compileJSON(m.value, s, inside(m.name)),
+			})
 		}
-		return folded(object), nil
+		return folded(object)
 	case nodeNull, nodeBool, nodeNumber:
 	}
-	return jsonLiteral(n.appendJSON(nil)), nil
+	return jsonLiteral(n.appendJSON(nil))
 }
 
 func (b *templateBuilder) compileJSONText(n *node, s scope) (jsonTemplate, error) {

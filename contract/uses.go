@@ -34,6 +34,7 @@ type inputUse struct {
 	path     string // as onceward.ParsePath reads it; empty: the whole input
 	complete bool   // the path is all of it: no computed index, no .? behind it
 	tested   bool   // inside has(), or optional (.?): may be absent
+	steps    []chainStep
 }
 
 // static reports whether the value is known at load: it depends on env alone.
@@ -146,7 +147,7 @@ func (w *usesWalker) record(c chain) {
 	}
 	switch c.root {
 	case "input":
-		u.input = append(u.input, inputUse{path: c.path(), complete: c.complete(), tested: c.tested()})
+		u.input = append(u.input, inputUse{path: c.path(), complete: c.complete(), tested: c.tested(), steps: c.steps})
 	case "env":
 		u.wholeEnv = u.wholeEnv || !named
 		addOnce(&u.env, field)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -131,14 +132,22 @@ func (r *yamlReader) parse(text []byte) (body ast.Node) {
 	return nil
 }
 
+// quoted is what a parser's message quotes from the file.
+var quoted = regexp.MustCompile("\"[^\"]*\"|'[^']*'|`[^`]*`")
+
 // plainMessage keeps the first line of a parser's message, without what it
-// quotes from the file.
+// quotes from the file beyond a single character.
 func plainMessage(message string) string {
-	message, _, _ = strings.Cut(message, "\n")
-	if i := strings.IndexAny(message, "\"'`"); i > 0 {
-		message = strings.TrimRight(message[:i], " :(")
+	if strings.Contains(message, "\t") {
+		return "a tab cannot stand here: indent with spaces"
 	}
-	return message
+	message, _, _ = strings.Cut(message, "\n")
+	return quoted.ReplaceAllStringFunc(message, func(q string) string {
+		if utf8.RuneCountInString(q) == len("'x'") {
+			return q
+		}
+		return "…"
+	})
 }
 
 func (r *yamlReader) at(n ast.Node) pos {

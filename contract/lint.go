@@ -1,0 +1,234 @@
+package contract
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/onceward/onceward"
+)
+
+// Severity says how bad a finding is.
+type Severity string
+
+// The severities. A contract with an error does not do what it says.
+const (
+	SeverityError   Severity = "error"
+	SeverityWarning Severity = "warning"
+	SeverityInfo    Severity = "info"
+)
+
+// Finding is something that loads but is probably not meant. Message says what
+// happens because of it, Fix what to write instead.
+type Finding struct {
+	Severity Severity
+	Line     int
+	Rule     string // stable short name: horizon_beyond_window
+	Message  string
+	Fix      string
+}
+
+// LintRules lists the rules that Lint knows, for the reference page.
+var LintRules = []string{
+	"approval_reads_optional", "automations_repeat", "byte_tail", "caller_key", "compensation_missing", "cleartext",
+	"found_by_business_fields", "horizon_beyond_record", "horizon_beyond_window", "in_progress_without_key", "key_reads_optional",
+	"lag_without_settle", "mark_not_sent", "method", "model_sees_key", "no_outcome_reference", "owner", "probe_finds_everything",
+	"secret_in_clear", "settle_missing", "template_reads_optional", "unknown_format", "unknown_input", "unknown_volatile",
+	"window_not_guaranteed", "window_too_short",
+}
+
+// Lint looks for what a contract promises but cannot keep, and for what its
+// author has probably forgotten. Findings are in order of line.
+func Lint(t *Tool) []Finding {
+	l := &linter{t: t, spec: &t.doc.Spec}
+	l.owners()
+	l.keys()
+	l.windows()
+	l.retention()
+	l.look()
+	l.secrets()
+	l.methods()
+	l.answers()
+	l.inputs()
+	slices.SortStableFunc(l.findings, func(a, b Finding) int { return cmp.Compare(a.Line, b.Line) })
+	return l.findings
+}
+
+// Lint looks at every tool of the set, and at what they say of each other.
+func (s *Set) Lint() map[onceward.ToolName][]Finding {
+	all := make(map[onceward.ToolName][]Finding, len(s.tools))
+	for _, t := range s.tools {
+		findings := Lint(t)
+		if u := t.undo; u != nil {
+			if _, found := s.Tool(u.tool); !found {
+				findings = append(findings, Finding{
+					Severity: SeverityError, Line: t.doc.Spec.Compensate.Tool.at.line, Rule: "compensation_missing",
+					Message: "no contract describes the tool " + string(u.tool) + ", which would undo the effect",
+					Fix:     "load its contract as well, or leave compensate out",
+				})
+			}
+		}
+		all[t.info.Name] = findings
+	}
+	return all
+}
+
+type linter struct {
+	t        *Tool
+	spec     *spec
+	findings []Finding
+}
+
+func (l *linter) find(s Severity, at pos, rule, message, fix string) {
+	line := at.line
+	if line == 0 {
+		line = l.t.doc.at.line
+	}
+	l.findings = append(l.findings, Finding{Severity: s, Line: line, Rule: rule, Message: message, Fix: fix})
+}
+
+func (l *linter) writes() bool { return l.t.info.Policy.Effect.Writes() }
+
+func (l *linter) owners() {
+	if l.t.info.BusinessOwner == "" || l.t.info.TechnicalOwner == "" {
+		l.find(SeverityWarning, l.t.doc.Metadata.at, "owner", "nobody is named whom a reviewer could ask", "add owner, or business_owner and technical_owner")
+	}
+}
+
+// keyNames are input fields that a model would take for its own key.
+var keyNames = []string{"idempotency_key", "idempotencyKey", "request_id", "requestId", "dedupe_key", "operation_key"}
+
+func (l *linter) keys() {
+	if l.writes() && !l.spec.Key.set {
+		l.find(SeverityWarning, l.spec.Effect.at, "caller_key",
+			"the tool writes and has no key rule: every caller has to give a key that is the same for each repeat of an intention",
+			"add key: with the input fields that name the business event")
+	}
+	properties := l.schemaRoot().member("properties")
+	if properties == nil || properties.kind != nodeMap {
+		return
+	}
+	for _, m := range properties.members {
+		if slices.Contains(keyNames, m.name) {
+			l.find(SeverityWarning, m.at, "model_sees_key",
+				"the input has a field "+m.name+": a model that fills it in anew on each try makes each try another intention",
+				"take the key from fields of the business event, or from the caller's Idempotency-Key")
+		}
+	}
+}
+
+func (l *linter) schemaRoot() *node {
+	if l.spec.Input.root == nil {
+		return &node{kind: nodeMap}
+	}
+	return l.spec.Input.root
+}
+
+// windows compares what the provider promises of its keys with what we rely on.
+func (l *linter) windows() {
+	k := l.spec.ProviderKey
+	p := &l.t.info.Policy
+	if p.Effect != onceward.EffectKeyedWrite || k == nil {
+		return
+	}
+	if p.KeyWindow == 0 {
+		counts, fix := "unsafe_write", "add a probe, or declare window and window_kind: guaranteed if the provider's manual says so"
+		if p.HasProbe {
+			counts, fix = "probed_write", "declare window and window_kind: guaranteed if the provider's manual says so"
+		}
+		l.find(SeverityWarning, k.at, "window_not_guaranteed",
+			"the provider does not promise for how long it remembers a key ("+k.WindowKind.value+"): an unknown outcome is never settled by sending again, so the contract counts as "+counts, fix)
+		return
+	}
+	if p.KeyWindow == onceward.KeyWindowForever {
+		return
+	}
+	if !p.HasProbe && l.t.info.Horizon > p.KeyWindow {
+		l.find(SeverityError, l.spec.Horizon.at, "horizon_beyond_window",
+			"a duplicate can arrive up to "+formatDuration(l.t.info.Horizon)+" later, but the provider remembers a key for "+formatDuration(p.KeyWindow)+" only, and there is no probe for what comes after",
+			"add a probe, or a shorter horizon if duplicates cannot arrive later")
+	}
+	if p.KeyWindow <= p.Deadline+keyWindowReserve {
+		l.find(SeverityWarning, k.Window.at, "window_too_short",
+			"the window ("+formatDuration(p.KeyWindow)+") less the deadline and one minute leaves no time to send again",
+			"rely on the probe, or shorten request.deadline")
+	}
+}
+
+// keyWindowReserve is what the machine keeps free at the end of a window,
+// besides the deadline.
+const keyWindowReserve = time.Minute
+
+// retention compares how long duplicates can arrive with how long they are known.
+func (l *linter) retention() {
+	i := l.t.info
+	reuse := i.Policy.KeyReusable
+	if !l.writes() || i.KeepRecord == 0 || !reuse && i.KeepTombstone == 0 {
+		return
+	}
+	known := i.KeepRecord
+	if !reuse {
+		known += i.KeepTombstone
+	}
+	if known < i.Horizon {
+		l.find(SeverityError, l.spec.Keep.at, "horizon_beyond_record",
+			"a duplicate can arrive up to "+formatDuration(i.Horizon)+" later, but the key is forgotten after "+formatDuration(known)+": it would be a new effect",
+			"keep the record or its tombstone at least as long as horizon")
+	}
+}
+
+// look asks whether the probe can find what was sent, and only that.
+func (l *linter) look() {
+	p := l.spec.Probe
+	if p == nil {
+		return
+	}
+	if !p.Settle.set {
+		l.find(SeverityWarning, p.at, "settle_missing",
+			"without settle, not found counts as proof at once: an effect that appears late is made twice",
+			"add settle: the longest time in which a request may still take effect")
+	} else if p.Consistency.value == "lag" && p.Settle.value == 0 {
+		l.find(SeverityError, p.Settle.at, "lag_without_settle", "the look-up lags behind, but settle gives it no time", "make settle at least the longest lag")
+	}
+	inRequest, byInput := l.probeUses()
+	switch {
+	case !inRequest && !byInput && l.t.probe.ours == nil:
+		l.find(SeverityError, p.Request.URL.at, "probe_finds_everything",
+			"neither the look-up nor probe.ours depends on the operation: what it finds may be anybody's",
+			"look up by ${operation.provider_key}, or compare it in ours")
+	case !inRequest && l.t.probe.ours == nil:
+		l.find(SeverityWarning, p.Request.URL.at, "found_by_business_fields",
+			"the look-up goes by fields of the input alone: it also finds the effect of a wanted second operation, or of somebody else",
+			"send ${operation.provider_key} along and look it up, or compare it in ours")
+	}
+	if (inRequest || l.oursUsesMark()) && l.t.request != nil && !usesOperation(l.t.request.programs(), "provider_key", "id", "key") {
+		l.find(SeverityError, p.at, "mark_not_sent",
+			"the look-up goes by the operation's own mark, but the request does not send it: it will never be found",
+			"put ${operation.provider_key} into a field of the request that can be looked up")
+	}
+}
+
+// probeUses tells by what the look-up goes.
+func (l *linter) probeUses() (mark, input bool) {
+	programs := append(l.t.probe.request.programs(), l.t.probe.found)
+	for _, p := range programs {
+		input = input || len(p.uses.input) > 0
+	}
+	return usesOperation(programs, "provider_key", "id", "key"), input
+}
+
+func (l *linter) oursUsesMark() bool {
+	return l.t.probe.ours != nil && usesOperation([]*program{l.t.probe.ours}, "provider_key", "id", "key")
+}
+
+// usesOperation reports whether an expression reads one of these fields of operation.
+func usesOperation(programs []*program, fields ...string) bool {
+	for _, p := range programs {
+		for _, field := range fields {
+			if slices.Contains(p.uses.operation, field) {
+				return true
+			}
+		}
+	}
+	return false
+}

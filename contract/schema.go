@@ -1,0 +1,79 @@
+package contract
+
+import (
+	"encoding/json"
+	"reflect"
+	"strconv"
+	"strings"
+)
+
+// schemaID identifies the published schema.
+const schemaID = "urn:onceward:contract:v1"
+
+// Schema is the JSON Schema (2020-12) of a contract document, for editors and
+// for checks outside. It is made from the same fields that the loader reads; the
+// loader knows more: expressions, templates and combinations of fields.
+func Schema() []byte {
+	root := objectSchema(reflect.TypeFor[document]())
+	root["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+	root["$id"] = schemaID
+	root["title"] = "Onceward contract"
+	out, err := json.MarshalIndent(root, "", "  ")
+	if err != nil { // maps of plain values always marshal
+		panic("contract: schema does not marshal: " + err.Error())
+	}
+	return append(out, '\n')
+}
+
+// objectSchema describes a struct of document.go.
+func objectSchema(t reflect.Type) map[string]any {
+	properties := map[string]any{}
+	required := []string{}
+	for _, f := range fieldsOf(t) {
+		properties[f.name] = fieldSchema(f)
+		if f.required {
+			required = append(required, f.name)
+		}
+	}
+	s := map[string]any{"type": "object", "properties": properties, "additionalProperties": false}
+	if len(required) > 0 {
+		s["required"] = required
+	}
+	return s
+}
+
+func fieldSchema(f fieldInfo) map[string]any {
+	s := typeSchema(f)
+	if f.doc != "" {
+		s["description"] = f.doc
+	}
+	if f.fallback != "" {
+		s["default"] = fallbackValue(f.fallback)
+	}
+	return s
+}
+
+func typeSchema(f fieldInfo) map[string]any {
+	t := f.typ
+	switch {
+	case t.Kind() == reflect.Slice:
+		return map[string]any{"type": "array", "maxItems": listItemsMax, "items": objectSchema(t.Elem())}
+	case t.Kind() == reflect.Pointer:
+		return objectSchema(t.Elem())
+	}
+	if l, ok := reflect.New(t).Interface().(leaf); ok {
+		return l.jsonSchema(f)
+	}
+	return objectSchema(t)
+}
+
+// fallbackValue is a default as JSON has it.
+func fallbackValue(s string) any {
+	if b, err := strconv.ParseBool(s); err == nil && (s == "true" || s == "false") {
+		return b
+	}
+	if strings.Trim(s, "0123456789") == "" {
+		return json.Number(s)
+	}
+	return s
+}
