@@ -1,0 +1,201 @@
+package sqlite
+
+import (
+	"errors"
+	"time"
+
+	"github.com/ncruces/go-sqlite3"
+
+	"github.com/onceward/onceward"
+	"github.com/onceward/onceward/store"
+)
+
+// conn is a connection with its prepared statements. It is used by one
+// goroutine at a time.
+type conn struct {
+	db    *sqlite3.Conn
+	stmts map[string]*sqlite3.Stmt
+}
+
+func (c *conn) close() error {
+	var errs []error
+	for _, s := range c.stmts {
+		errs = append(errs, s.Close())
+	}
+	c.stmts = nil
+	return errors.Join(append(errs, c.db.Close())...)
+}
+
+// prepare compiles a statement once a connection. There are a few dozen in all,
+// so none is ever thrown away.
+func (c *conn) prepare(sql string) (*sqlite3.Stmt, error) {
+	if s, ok := c.stmts[sql]; ok {
+		return s, nil
+	}
+	s, tail, err := c.db.PrepareFlags(sql, sqlite3.PREPARE_PERSISTENT)
+	if err != nil {
+		return nil, err
+	}
+	if tail != "" {
+		return nil, errors.New("more than one statement: " + tail)
+	}
+	c.stmts[sql] = s
+	return s, nil
+}
+
+// run executes a statement without parameters.
+func (c *conn) run(sql string) error {
+	s, err := c.prepare(sql)
+	if err != nil {
+		return err
+	}
+	return s.Exec()
+}
+
+// exec executes a statement that gives no rows.
+func (c *conn) exec(sql string, bind func(b *binder)) error {
+	s, large, err := c.bound(sql, bind)
+	if err != nil {
+		return err
+	}
+	err = s.Exec()
+	if large {
+		err = errors.Join(err, s.ClearBindings())
+	}
+	return err
+}
+
+// changed executes a statement and returns how many rows it wrote.
+func (c *conn) changed(sql string, bind func(b *binder)) (int, error) {
+	if err := c.exec(sql, bind); err != nil {
+		return 0, err
+	}
+	return int(c.db.Changes()), nil
+}
+
+// query executes a statement and gives each row to scan.
+func (c *conn) query(sql string, bind func(b *binder), scan func(r *rower) error) error {
+	s, _, err := c.bound(sql, bind)
+	if err != nil {
+		return err
+	}
+	for s.Step() {
+		if err := scan(&rower{stmt: s}); err != nil {
+			_ = s.Reset() // gives the last error again, which is none
+			return err
+		}
+	}
+	return errors.Join(s.Err(), s.Reset())
+}
+
+// largeBytes is from where on a parameter is not left bound: the connection
+// keeps a copy of it until then.
+const largeBytes = 64 << 10
+
+func (c *conn) bound(sql string, bind func(b *binder)) (s *sqlite3.Stmt, large bool, err error) {
+	if s, err = c.prepare(sql); err != nil {
+		return nil, false, err
+	}
+	b := binder{stmt: s}
+	if bind != nil {
+		bind(&b)
+	}
+	return s, b.large, b.err
+}
+
+// binder binds parameters in the order of its calls.
+type binder struct {
+	stmt  *sqlite3.Stmt
+	at    int
+	large bool
+	err   error
+}
+
+func (b *binder) bound(err error) {
+	if err != nil && b.err == nil {
+		b.err = err
+	}
+}
+
+func (b *binder) next() int {
+	b.at++
+	return b.at
+}
+
+func (b *binder) int(v int64)   { b.bound(b.stmt.BindInt64(b.next(), v)) }
+func (b *binder) text(v string) { b.bound(b.stmt.BindText(b.next(), v)) }
+
+// blob binds nil as NULL, and empty as a blob of no bytes.
+func (b *binder) blob(v []byte) {
+	if v == nil {
+		b.bound(b.stmt.BindNull(b.next()))
+		return
+	}
+	b.large = b.large || len(v) >= largeBytes
+	b.bound(b.stmt.BindBlob(b.next(), v))
+}
+
+func (b *binder) id(id onceward.OperationID) { b.blob(id[:]) }
+
+// time binds the zero time as NULL.
+func (b *binder) time(t time.Time) {
+	if t.IsZero() {
+		b.bound(b.stmt.BindNull(b.next()))
+		return
+	}
+	b.int(store.Micros(t))
+}
+
+func (b *binder) bool(v bool) {
+	if v {
+		b.int(1)
+		return
+	}
+	b.int(0)
+}
+
+// rower reads the columns of a row in the order of its calls.
+type rower struct {
+	stmt *sqlite3.Stmt
+	at   int
+}
+
+func (r *rower) next() int {
+	r.at++
+	return r.at - 1
+}
+
+func (r *rower) int() int64   { return r.stmt.ColumnInt64(r.next()) }
+func (r *rower) text() string { return r.stmt.ColumnText(r.next()) }
+func (r *rower) bool() bool   { return r.int() != 0 }
+
+// blob gives NULL as nil; what it gives is the caller's.
+func (r *rower) blob() []byte {
+	at := r.next()
+	raw := r.stmt.ColumnRawBlob(at)
+	if len(raw) == 0 && r.stmt.ColumnType(at) == sqlite3.NULL {
+		return nil
+	}
+	return append(make([]byte, 0, len(raw)), raw...)
+}
+
+// fill copies a blob of a known length; another one leaves dst as it is.
+func (r *rower) fill(dst []byte) {
+	if raw := r.stmt.ColumnRawBlob(r.next()); len(raw) == len(dst) {
+		copy(dst, raw)
+	}
+}
+
+func (r *rower) id() (id onceward.OperationID) {
+	r.fill(id[:])
+	return id
+}
+
+func (r *rower) time() time.Time {
+	at := r.next()
+	v := r.stmt.ColumnInt64(at)
+	if v == 0 && r.stmt.ColumnType(at) == sqlite3.NULL {
+		return time.Time{}
+	}
+	return store.Time(v)
+}

@@ -1,0 +1,67 @@
+package sqlite
+
+import (
+	"context"
+
+	"github.com/onceward/onceward"
+	"github.com/onceward/onceward/store"
+)
+
+// Activate puts a contract version in force; see [onceward.Store].
+func (s *Store) Activate(ctx context.Context, v onceward.ContractVersion, force bool) error {
+	return s.write(ctx, "activate contract", func(c *conn) error {
+		var known, active bool
+		var serial int64
+		err := c.query(`SELECT version, serial, active FROM contracts WHERE tool = ?`,
+			func(b *binder) { b.text(string(v.Tool)) },
+			func(r *rower) error {
+				version, number, on := r.text(), r.int(), r.bool()
+				serial = max(serial, number)
+				if version == v.Version {
+					known, active = true, on
+				}
+				return nil
+			})
+		switch {
+		case err != nil || active:
+			return err
+		case known && !force:
+			return store.Superseded(&v)
+		}
+		err = c.exec(`UPDATE contracts SET active = 0 WHERE tool = ? AND active = 1`, func(b *binder) { b.text(string(v.Tool)) })
+		if err != nil {
+			return err
+		}
+		return c.exec(`INSERT INTO contracts (tool, version, source, serial, active, created_at) VALUES (?, ?, ?, ?, 1, ?)
+			ON CONFLICT (tool, version) DO UPDATE SET serial = excluded.serial, active = 1`, func(b *binder) {
+			b.text(string(v.Tool))
+			b.text(v.Version)
+			b.blob(append([]byte{}, v.Source...))
+			b.int(serial + 1)
+			b.time(v.CreatedAt)
+		})
+	})
+}
+
+// Contract reads a contract version; see [onceward.Store].
+func (s *Store) Contract(ctx context.Context, tool onceward.ToolName, version string) (onceward.ContractVersion, error) {
+	found := onceward.ContractVersion{Tool: tool, Version: version}
+	known := false
+	err := s.readRaw(ctx, "load contract", func(c *conn) error {
+		return c.query(`SELECT source, serial, active, created_at FROM contracts WHERE tool = ? AND version = ?`, func(b *binder) {
+			b.text(string(tool))
+			b.text(version)
+		}, func(r *rower) error {
+			known = true
+			found.Source, found.Serial, found.Active, found.CreatedAt = r.blob(), r.int(), r.bool(), r.time()
+			return nil
+		})
+	})
+	if err == nil && !known {
+		err = store.NoContract(tool, version)
+	}
+	if err != nil {
+		return onceward.ContractVersion{}, err
+	}
+	return found, nil
+}

@@ -1,0 +1,322 @@
+package sqlite
+
+import (
+	"context"
+	"crypto/rand"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/ncruces/go-sqlite3"
+
+	"github.com/onceward/onceward"
+	"github.com/onceward/onceward/store/migration"
+)
+
+// applicationID stands in the head of a ledger's file ("Once"), so that
+// file(1) and we know it.
+const applicationID = 0x4f6e6365
+
+// Settings of a connection.
+const (
+	writerCacheKiB  = 16 << 10
+	readerCacheKiB  = 4 << 10
+	checkpointPages = 4000     // of the WAL, before it is copied into the database
+	walBytesMax     = 64 << 20 // what the WAL shrinks to after a burst
+)
+
+//go:embed migration/*.sql
+var migrationFiles embed.FS
+
+// Open opens the ledger in the file, and makes it if there is none. It says
+// which it is, and what to do, if the file cannot be one: CodeConfigInvalid (no
+// path, or the path of a folder), CodeLedgerUnavailable (no folder, no right,
+// locked for too long), CodeLedgerReadOnly, CodeLedgerForeign (of another
+// application, or no database), CodeLedgerTooNew. Whatever it refuses it leaves
+// as it was.
+func Open(ctx context.Context, path string, opts Options) (*Store, error) {
+	if opts.Now == nil {
+		opts.Now = time.Now
+	}
+	if opts.LockWait == 0 {
+		opts.LockWait = DefaultLockWait
+	}
+	if opts.Readers == 0 {
+		opts.Readers = DefaultReaders
+	}
+	path, err := checkPath(path)
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{
+		path: path, opts: opts, closed: make(chan struct{}),
+		writer: make(chan *conn, 1), readers: make(chan *conn, opts.Readers),
+	}
+	c, err := s.prepareFile(ctx)
+	if err != nil {
+		return nil, located(path, interrupted(ctx, "open ledger", err))
+	}
+	c.db.SetInterrupt(context.Background())
+	s.writer <- c
+	for range opts.Readers {
+		s.readers <- nil
+	}
+	return s, nil
+}
+
+// located adds the path to the message of an error that Open returns.
+func located(path string, err error) error {
+	var e *onceward.Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	where := *e
+	where.Message = path + ": " + e.Message
+	return &where
+}
+
+// checkPath refuses what SQLite would say less about.
+func checkPath(path string) (string, error) {
+	if path == "" || path == ":memory:" {
+		return "", &onceward.Error{
+			Code: onceward.CodeConfigInvalid, Op: "open ledger", Message: "the ledger has no path",
+			Hint: "name a file, as in sqlite:onceward.db",
+		}
+	}
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return "", &onceward.Error{Code: onceward.CodeConfigInvalid, Op: "open ledger", Message: "the path cannot be resolved", Err: err}
+	}
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return "", &onceward.Error{
+			Code: onceward.CodeConfigInvalid, Op: "open ledger", Message: path + " is a folder",
+			Hint: "name a file in it, as in " + filepath.Join(path, "onceward.db"),
+		}
+	}
+	if info, err := os.Stat(filepath.Dir(path)); errors.Is(err, fs.ErrNotExist) || err == nil && !info.IsDir() {
+		return "", &onceward.Error{
+			Code: onceward.CodeLedgerUnavailable, Op: "open ledger", Message: "there is no folder " + filepath.Dir(path),
+			Hint: "make it, or name a file in a folder that exists", Err: err,
+		}
+	}
+	return path, nil
+}
+
+// prepareFile opens the first connection, looks at what the file is, and brings
+// it to this release's schema.
+func (s *Store) prepareFile(ctx context.Context) (c *conn, err error) {
+	c, err = s.open()
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			_ = c.close() // the error that led here says more
+		}
+	}()
+	c.db.SetInterrupt(ctx)
+	if readOnly, _ := c.db.ReadOnly("main"); readOnly {
+		return nil, failure("open ledger", sqlite3.READONLY)
+	}
+	d := &database{c: c, now: s.now}
+	state, err := d.State(ctx) // before anything is written, for it may not be ours
+	if errors.Is(err, sqlite3.NOTADB) {
+		return nil, &onceward.Error{
+			Code: onceward.CodeLedgerForeign, Op: "open ledger", Message: "the file is no SQLite database",
+			Hint: "name another file, or one that does not exist yet", Err: err,
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	dir, err := fs.Sub(migrationFiles, "migration")
+	if err != nil {
+		return nil, err
+	}
+	steps, err := migration.Read(dir)
+	if err != nil {
+		return nil, err
+	}
+	pending, err := migration.Pending(state, steps)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.setUp(ctx, c, true); err != nil {
+		return nil, err
+	}
+	if len(pending) == 0 {
+		return c, nil // the common case takes no lock
+	}
+	return c, d.migrate(ctx, steps)
+}
+
+// connect opens a further connection on a file that is known to be a ledger.
+func (s *Store) connect(writer bool) (*conn, error) {
+	c, err := s.open()
+	if err != nil {
+		return nil, err
+	}
+	if err := s.setUp(context.Background(), c, writer); err != nil {
+		_ = c.close() // the error that led here says more
+		return nil, err
+	}
+	return c, nil
+}
+
+func (s *Store) open() (*conn, error) {
+	name, flags := s.path, sqlite3.OPEN_READWRITE|sqlite3.OPEN_CREATE
+	if s.opts.vfs != "" {
+		u := url.URL{Scheme: "file", Path: s.path, RawQuery: url.Values{"vfs": {s.opts.vfs}}.Encode()}
+		name, flags = u.String(), flags|sqlite3.OPEN_URI
+	}
+	db, err := sqlite3.OpenFlags(name, flags)
+	if err != nil {
+		return nil, err
+	}
+	if err := db.BusyTimeout(s.opts.LockWait); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return &conn{db: db, stmts: map[string]*sqlite3.Stmt{}}, nil
+}
+
+// setUp sets what SQLite keeps per connection, and WAL, which it keeps in the
+// file.
+func (s *Store) setUp(ctx context.Context, c *conn, writer bool) error {
+	if err := s.writeAhead(ctx, c); err != nil {
+		return err
+	}
+	cache := readerCacheKiB
+	if writer {
+		cache = writerCacheKiB
+	}
+	for _, pragma := range []string{
+		"synchronous = FULL", // Why: a claim that a power cut may lose is no claim
+		"foreign_keys = ON",
+		"trusted_schema = OFF",
+		"temp_store = MEMORY",
+		fmt.Sprintf("cache_size = -%d", cache),
+		fmt.Sprintf("wal_autocheckpoint = %d", checkpointPages),
+		fmt.Sprintf("journal_size_limit = %d", walBytesMax),
+	} {
+		if err := c.db.Exec("PRAGMA " + pragma); err != nil {
+			return fmt.Errorf("set %s: %w", pragma, err)
+		}
+	}
+	if writer {
+		return nil
+	}
+	return c.db.Exec("PRAGMA query_only = ON")
+}
+
+// writeAhead switches to WAL. Why the loop: SQLite does not wait for another
+// process that is switching the same new file at this moment.
+func (s *Store) writeAhead(ctx context.Context, c *conn) error {
+	deadline := time.Now().Add(s.opts.LockWait)
+	for {
+		var mode string
+		err := c.query("PRAGMA journal_mode = WAL", nil, func(r *rower) error {
+			mode = r.text()
+			return nil
+		})
+		switch {
+		case err == nil && mode == "wal":
+			return nil
+		case err == nil:
+			return &onceward.Error{
+				Code: onceward.CodeLedgerUnavailable, Op: "open ledger", Message: "the file cannot be written ahead (journal mode " + mode + ")",
+				Hint: "move the ledger to a local file system: WAL needs memory that processes share",
+			}
+		case !errors.Is(err, sqlite3.BUSY) || time.Now().After(deadline) || ctx.Err() != nil:
+			return err
+		}
+	}
+}
+
+// database is the file as migrations see it.
+type database struct {
+	c   *conn
+	now func() time.Time
+}
+
+// migrate runs what is missing in one transaction: processes that start at once
+// wait for the first, and a crash leaves the file as it was.
+func (d *database) migrate(ctx context.Context, steps []migration.Step) error {
+	if err := d.c.run("BEGIN IMMEDIATE"); err != nil {
+		return err
+	}
+	_, err := migration.Run(ctx, d, steps)
+	if err == nil {
+		if err = d.c.run("COMMIT"); err == nil {
+			return nil
+		}
+	}
+	if !d.c.db.GetAutocommit() {
+		d.c.db.SetInterrupt(context.Background())
+		err = errors.Join(err, d.c.run("ROLLBACK"))
+	}
+	return err
+}
+
+// State reads what the file is; it writes nothing.
+func (d *database) State(context.Context) (migration.State, error) {
+	var id, tables, ours int64
+	var first string
+	err := d.c.query("PRAGMA application_id", nil, func(r *rower) error { id = r.int(); return nil })
+	if err != nil {
+		return migration.State{}, err
+	}
+	err = d.c.query(`SELECT count(*), coalesce(min(name), ''), sum(name = 'migrations') FROM sqlite_schema WHERE type = 'table'`, nil,
+		func(r *rower) error { tables, first, ours = r.int(), r.text(), r.int(); return nil })
+	switch {
+	case err != nil:
+		return migration.State{}, err
+	case id == 0 && tables == 0:
+		return migration.State{}, nil
+	case id == 0:
+		return migration.State{Foreign: "it has a table " + first}, nil
+	case id != applicationID:
+		return migration.State{Foreign: fmt.Sprintf("its application ID is %#x", id)}, nil
+	case ours == 0:
+		return migration.State{Foreign: "it bears our application ID and has no table migrations"}, nil
+	}
+	var state migration.State
+	err = d.c.query(`SELECT number, name, sum FROM migrations ORDER BY number`, nil, func(r *rower) error {
+		a := migration.Applied{Number: int(r.int()), Name: r.text()}
+		r.fill(a.Sum[:])
+		state.Applied = append(state.Applied, a)
+		return nil
+	})
+	return state, err
+}
+
+// Apply runs a step and records it; the transaction is the caller's.
+func (d *database) Apply(_ context.Context, step migration.Step) error {
+	if step.Number == 1 {
+		err := d.c.db.Exec(fmt.Sprintf(`PRAGMA application_id = %d;
+			CREATE TABLE migrations (number INTEGER PRIMARY KEY, name TEXT NOT NULL, sum BLOB NOT NULL, at INTEGER NOT NULL) STRICT`, applicationID))
+		if err != nil {
+			return err
+		}
+	}
+	if err := d.c.db.Exec(step.SQL); err != nil {
+		return err
+	}
+	err := d.c.exec(`INSERT INTO migrations (number, name, sum, at) VALUES (?, ?, ?, ?)`, func(b *binder) {
+		b.int(int64(step.Number))
+		b.text(step.Name)
+		b.blob(step.Sum[:])
+		b.time(d.now())
+	})
+	if err != nil || step.Number != 1 {
+		return err
+	}
+	return d.c.exec(`INSERT INTO meta (name, value) VALUES ('ledger_id', ?), ('created_at', ?)`, func(b *binder) {
+		b.text(rand.Text())
+		b.text(d.now().Format(time.RFC3339Nano))
+	})
+}
