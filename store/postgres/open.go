@@ -9,6 +9,8 @@ import (
 	"github.com/onceward/onceward"
 )
 
+const openOp = "open ledger"
+
 // Open opens the ledger in a PostgreSQL database and brings its schema up to
 // this version. dsn is a postgres:// URL or a key=value connection string;
 // besides PostgreSQL's own it may hold pool_max_conns and
@@ -20,12 +22,11 @@ import (
 // left), CodeLedgerReadOnly, CodeLedgerForeign, CodeLedgerTooNew,
 // CodeLedgerCorrupt.
 func Open(ctx context.Context, dsn string, opts Options) (*Store, error) {
-	const op = "open ledger"
 	config, err := pgxpool.ParseConfig(dsn)
 	if err != nil {
 		// Not the cause: the driver's text quotes the connection string.
 		return nil, &onceward.Error{
-			Code: onceward.CodeConfigInvalid, Op: op, Message: "the PostgreSQL connection string cannot be read",
+			Code: onceward.CodeConfigInvalid, Op: openOp, Message: "the PostgreSQL connection string cannot be read",
 			Hint: "write it as postgres://USER:PASSWORD@HOST:PORT/DATABASE, with every special character of the password percent-encoded",
 		}
 	}
@@ -36,11 +37,11 @@ func Open(ctx context.Context, dsn string, opts Options) (*Store, error) {
 	}
 	s.session = newSession(s)
 	if s.pool, err = pgxpool.NewWithConfig(ctx, config); err != nil {
-		return nil, s.failed(ctx, op, err)
+		return nil, s.failed(ctx, openOp, err)
 	}
 	if err = s.ready(ctx, opts); err != nil {
 		_ = s.Close()
-		return nil, s.failed(ctx, op, err)
+		return nil, s.failed(ctx, openOp, err)
 	}
 	return s, nil
 }

@@ -1,3 +1,19 @@
+-- What this database is: its application, its ledger and when it was made.
+create table meta (
+    name  text collate "C" primary key,
+    value text not null
+);
+insert into meta (name, value) values
+    ('application', 'onceward'), ('ledger', gen_random_uuid()::text), ('created_at', now()::text);
+
+-- The migrations that were run, each with the SHA-256 of its file.
+create table migrations (
+    number     integer     primary key,
+    name       text        not null,
+    sum        bytea       not null,
+    applied_at timestamptz not null
+);
+
 -- One row for each business intention. Columns that never change stand first:
 -- the log of an update begins at the first byte that differs. Whatever changes
 -- between claim and success is in no index, so that the update stays on its page.
