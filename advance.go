@@ -80,7 +80,10 @@ func (l *Ledger) startAgain(ctx context.Context, op *Operation, t Tool) error {
 			started = true
 			return append(facts(l.opts.Owner, ResendDue{}), fs...), nil
 		case StepStart:
-			fs = l.startFacts(now, at, starter{})
+			var err error
+			if fs, err = l.serialFacts(ctx, now, l.startFacts(now, at, starter{}), at); err != nil {
+				return nil, err
+			}
 		case StepNone, StepExpire, StepProbe, StepLapse, StepEscalate, StepCancel, StepExpireApproval:
 			return nil, nil
 		}

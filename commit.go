@@ -45,6 +45,7 @@ func (l *Ledger) change(ctx context.Context, op *Operation, d decide) (*Operatio
 		}
 		if applied {
 			l.carryOut(stored, out)
+			l.wakeSerial(ctx, stored)
 			return stored, nil
 		}
 		if stored == nil {
@@ -99,7 +100,7 @@ func quiet(op *Operation, ev Event) bool {
 	case LeaseProlonged, Retired:
 		return true
 	case StartParked:
-		return e.Why == ParkRate
+		return e.Why != ParkToolPaused
 	case AttemptDone:
 		return op.State == StateEffectPending && e.Attempt == 1 && len(op.Attempts) == 1 && !op.CancelRequested
 	}

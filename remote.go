@@ -99,7 +99,7 @@ func (l *Ledger) claimStored(ctx context.Context, in *Intent, t Tool, p *Prepare
 		if now.State != StateReady || now.NextStep(at) != StepNone || at.Before(now.startFrom()) {
 			return nil, nil
 		}
-		return l.startFacts(now, at, remoteStarter(now.ID, now.Attempt()+1, token)), nil
+		return l.serialFacts(ctx, now, l.startFacts(now, at, remoteStarter(now.ID, now.Attempt()+1, token)), at)
 	})
 	if err != nil {
 		return nil, err

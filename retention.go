@@ -15,7 +15,7 @@ func (l *Ledger) RetireStep(ctx context.Context, from Cursor, limit int) (Cursor
 	}
 	slimmed := 0
 	for _, op := range ops {
-		if op.Retired || !op.State.Terminal() {
+		if op.Retired || !op.State.Terminal() || op.Tenant == serialTenant {
 			continue
 		}
 		t, err := l.hydrate(ctx, op)

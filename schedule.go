@@ -146,7 +146,7 @@ func (o *Operation) NextStep(at time.Time) Step {
 		}
 	case StateOutcomeUnknown:
 		switch {
-		case at.Before(o.DueAt) && o.Parked != ParkToolPaused:
+		case o.waits(at):
 		case o.overdue(at):
 			return StepEscalate
 		case o.resendWanted(at):
@@ -179,6 +179,12 @@ func (o *Operation) lapseAt() time.Time {
 	return at
 }
 
+// waits reports whether its own time has not come. What was parked may be
+// released before it.
+func (o *Operation) waits(at time.Time) bool {
+	return at.Before(o.DueAt) && o.Parked != ParkToolPaused && o.Parked != ParkSerialize
+}
+
 // startFrom is when a remote attempt may be claimed again after a failure.
 func (o *Operation) startFrom() time.Time {
 	if o.Attempt() == 0 {
@@ -194,7 +200,7 @@ func (o *Operation) nextStart(at time.Time) Step {
 		return StepLapse
 	case !open && o.pastNotAfter(at):
 		return StepCancel
-	case o.Policy.RemoteExecutor, at.Before(o.DueAt) && o.Parked != ParkToolPaused:
+	case o.Policy.RemoteExecutor, o.waits(at):
 		return StepNone
 	default:
 		return StepStart

@@ -121,7 +121,11 @@ func (l *Ledger) claim(ctx context.Context, in *Intent, t Tool, p *Prepared, s s
 	info := t.Info()
 	at := l.clock.now()
 	op := NewOperation(in, p, info, 0, at)
-	c, out, err := l.build(&op, l.firstFacts(&op, at, s), at)
+	fs, err := l.serialFacts(ctx, &op, l.firstFacts(&op, at, s), at)
+	if err != nil {
+		return claimed{}, err
+	}
+	c, out, err := l.build(&op, fs, at)
 	if err != nil {
 		return claimed{}, err
 	}
@@ -197,6 +201,18 @@ func (l *Ledger) startFacts(op *Operation, at time.Time, s starter) []fact {
 		owner = ownerCaller
 	}
 	return facts(l.opts.Owner, AttemptStarted{Owner: owner, LeaseUntil: at.Add(op.Policy.Lease), ClaimToken: s.claimToken, SecretHash: s.secretHash})
+}
+
+// serialFacts parks a start whose resource another operation holds.
+func (l *Ledger) serialFacts(ctx context.Context, op *Operation, fs []fact, at time.Time) ([]fact, error) {
+	if op.SerialKey == "" || len(fs) == 0 || isPark(fs) {
+		return fs, nil
+	}
+	_, ok, err := l.acquireSerial(ctx, op)
+	if err != nil || ok {
+		return fs, err
+	}
+	return facts(l.opts.Owner, StartParked{Why: ParkSerialize, Until: at.Add(serialPoll)}), nil
 }
 
 // ownerCaller is the owner of remote attempts.

@@ -12,7 +12,12 @@ import (
 
 // Tool is a contract without YAML: its key is the caller's, or the input member
 // "id"; its volatile member is "text"; it talks to a Provider of this package.
-type Tool struct{ info onceward.ToolInfo }
+type Tool struct {
+	info onceward.ToolInfo
+	// SerializeBy names the input member whose value is the resource that one
+	// operation at a time works on; empty: none.
+	SerializeBy string
+}
 
 // NewTool returns a tool of the effect class with short, usable times. Edit
 // changes the rest.
@@ -63,9 +68,17 @@ func (t *Tool) Prepare(in *onceward.Intent, gen onceward.Generation) (*onceward.
 		return nil, err
 	}
 	return &onceward.Prepared{
-		Key: key, Digest: digest, Prints: prints, Input: canonical, ProviderKey: pk,
+		SerialKey: t.serialKey(canonical), Key: key, Digest: digest, Prints: prints, Input: canonical, ProviderKey: pk,
 		Request: &onceward.Request{Method: "POST", URL: "https://provider.test/effects", Body: canonical, Header: []onceward.HeaderField{{Name: "Idempotency-Key", Value: pk}}},
 	}, nil
+}
+
+func (t *Tool) serialKey(input []byte) string {
+	var members map[string]any
+	if t.SerializeBy == "" || json.Unmarshal(input, &members) != nil {
+		return ""
+	}
+	return fmt.Sprint(members[t.SerializeBy])
 }
 
 // MaterialDigest implements onceward.Tool.
