@@ -3,14 +3,10 @@ package httpcall_test
 import (
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"github.com/onceward/onceward"
 	"github.com/onceward/onceward/provider/httpcall"
 	"github.com/onceward/onceward/provider/providertest"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestConformsToThePort(t *testing.T) {
 	t.Parallel()

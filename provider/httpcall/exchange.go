@@ -2,6 +2,8 @@ package httpcall
 
 import (
 	"context"
+	"errors"
+	"os"
 	"sync"
 	"time"
 
@@ -224,7 +226,7 @@ func (x *exchange) beside(pc *conn, t *target) (keep bool, f *fault) {
 		err := x.writeLarge(pc)
 		if err == nil {
 			x.reached(onceward.ReachBodyWritten)
-		} else if x.gate.refused != nil || x.gate.sent.Load() == 0 {
+		} else if x.gate.refused != nil || x.gate.sent.Load() == 0 || errors.Is(err, os.ErrDeadlineExceeded) {
 			hopeless = true
 			_ = pc.tcp.SetReadDeadline(time.Unix(1, 0)) // wake the reader
 		}
@@ -241,8 +243,10 @@ func (x *exchange) beside(pc *conn, t *target) (keep bool, f *fault) {
 		_ = pc.tcp.SetWriteDeadline(x.writeOn(f))
 		err = <-written
 	}
-	if hopeless {
-		f = wireFault(err, false)
+	if hopeless && f != nil && f.code == codeDeadline { // the reader was woken; the writer knows why
+		if f = wireFault(err, false); x.gate.late() {
+			f = newFault(onceward.ClassTimeout, codeLease)
+		}
 	}
 	return keep && err == nil, f
 }
