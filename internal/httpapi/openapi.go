@@ -143,7 +143,7 @@ func (r *route) responses(components schemas) map[string]any {
 func (r *route) answerHeaders(a answer) []string {
 	var names []string
 	switch a.Body.(type) {
-	case OperationAnswer, ClaimAnswer, OperationDetail, OperationChanged, ReplayPlan, Problem:
+	case OperationAnswer, ClaimAnswer, OperationState, ReplayPlan, Problem:
 		names = []string{"Onceward-Operation", "Onceward-Attempt", "Location", "Retry-After"}
 	}
 	if r.Decides && len(names) > 0 {

@@ -10,14 +10,6 @@ import (
 	"github.com/onceward/onceward"
 )
 
-// OperationDetail is one operation with all that is known of it.
-type OperationDetail struct {
-	Operation *Operation `json:"operation"`
-	Advice    string     `json:"advice,omitempty" doc:"What to do now; absent once it has succeeded."`
-	Attempts  []Attempt  `json:"attempts" doc:"Oldest first; none once retired."`
-	Events    []Event    `json:"events" doc:"The timeline, oldest first."`
-}
-
 // Attempt is one try of an operation: one write on the wire.
 type Attempt struct {
 	ID         string        `json:"id"`
@@ -75,8 +67,8 @@ type Evidence struct {
 	LastByteAt time.Time           `json:"last_byte_at,omitzero"`
 }
 
-// OperationChanged answers whoever acted on an operation.
-type OperationChanged struct {
+// OperationState answers whoever read an operation or acted on it.
+type OperationState struct {
 	Operation *Operation `json:"operation"`
 	Advice    string     `json:"advice,omitempty" doc:"What to do now; absent once it has succeeded."`
 }
@@ -125,8 +117,9 @@ func getOperation(c *call) error {
 		return err
 	}
 	c.operationHeaders(op, c.ledger.RetryAfter(op))
-	writeJSON(c.w, http.StatusOK, mediaJSON, &OperationDetail{Operation: operation(op, c.who), Advice: adviceUnlessDone(op),
-		Attempts: attempts(op), Events: events(op.Story(records), c.who.SeesResult(op))})
+	o := operation(op, c.who)
+	o.AttemptList, o.Events = attempts(op), events(op.Story(records), c.who.SeesResult(op))
+	writeJSON(c.w, http.StatusOK, mediaJSON, &OperationState{Operation: o, Advice: adviceUnlessDone(op)})
 	return nil
 }
 
@@ -266,5 +259,5 @@ func (c *call) changed(op *onceward.Operation) {
 		status = http.StatusAccepted
 	}
 	c.operationHeaders(op, c.ledger.RetryAfter(op))
-	writeJSON(c.w, status, mediaJSON, &OperationChanged{Operation: operation(op, c.who), Advice: adviceUnlessDone(op)})
+	writeJSON(c.w, status, mediaJSON, &OperationState{Operation: operation(op, c.who), Advice: adviceUnlessDone(op)})
 }

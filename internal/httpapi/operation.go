@@ -39,6 +39,8 @@ type Operation struct {
 	UpdatedAt        time.Time       `json:"updated_at"`
 	CompletedAt      time.Time       `json:"completed_at,omitzero" doc:"When it ended."`
 	DueAt            time.Time       `json:"due_at,omitzero" doc:"When it is looked at again by itself."`
+	AttemptList      []Attempt       `json:"attempt_list,omitzero" doc:"The attempts, oldest first; only where one operation is read."`
+	Events           []Event         `json:"events,omitzero" doc:"The timeline, oldest first; only where one operation is read."`
 }
 
 // Result is the provider's answer as it is replayed.

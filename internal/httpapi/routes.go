@@ -94,8 +94,8 @@ var submitRefusals = []onceward.Code{onceward.CodeInvalidInput, onceward.CodeKey
 	onceward.CodeKeyRetired, onceward.CodeDuplicate, onceward.CodeStillRunning, onceward.CodeUnsupportedPolicy, onceward.CodeToolNotFound, onceward.CodeMayBeRecorded}
 
 var changeAnswers = []answer{
-	{http.StatusOK, OperationChanged{}, "Done; the operation has ended."},
-	{http.StatusAccepted, OperationChanged{}, "Done; the operation goes on, or is not settled yet."},
+	{http.StatusOK, OperationState{}, "Done; the operation has ended."},
+	{http.StatusAccepted, OperationState{}, "Done; the operation goes on, or is not settled yet."},
 }
 
 var routes = []route{
@@ -153,7 +153,7 @@ var routes = []route{
 	{
 		Method: http.MethodGet, Path: "/v1/operations/{id}", Name: "getOperation", handle: getOperation, Roles: readers,
 		Summary: "Read one operation with its attempts, events and evidence, at once or at its end.",
-		Query:   []param{readWaitParam}, Answers: []answer{{http.StatusOK, OperationDetail{}, "The operation, whatever its state."}},
+		Query:   []param{readWaitParam}, Answers: []answer{{http.StatusOK, OperationState{}, "The operation, whatever its state."}},
 		Refusals: []onceward.Code{onceward.CodeOperationNotFound, onceward.CodeUnsupportedPolicy},
 	},
 	{
