@@ -44,6 +44,7 @@ var defaultSettings = []string{
 	"fsync=off", // see the package's comment
 	"max_connections=200",
 	"listen_addresses=127.0.0.1",
+	"unix_socket_directories=",
 	"log_line_prefix=%m [%p] %a ",
 	"log_lock_waits=on",
 	"timezone=UTC",
@@ -65,7 +66,7 @@ type Options struct {
 type Server struct {
 	programs binaries
 	as       *account
-	dir      string // holds data/, socket/ and, by default, the log
+	dir      string // holds data/ and, by default, the log
 	logPath  string
 	settings []string
 	password string
@@ -106,8 +107,7 @@ func Open(ctx context.Context, options Options) (*Server, error) {
 
 // create makes the folder and the files of an empty cluster in it.
 func (s *Server) create(ctx context.Context, logPath string) error {
-	// Why os.MkdirTemp and not a test's own folder: the path of a Unix socket
-	// is short by law (about 100 bytes), a test's name is not.
+	// Why not a test's own folder: its parent is closed to the server's account.
 	dir, err := os.MkdirTemp("", "onceward-pg-")
 	if err != nil {
 		return fmt.Errorf("create cluster folder: %w", err)
@@ -121,18 +121,15 @@ func (s *Server) create(ctx context.Context, logPath string) error {
 	if err := os.WriteFile(secret, []byte(s.password+"\n"), 0o600); err != nil {
 		return fmt.Errorf("write cluster password: %w", err)
 	}
-	if err := os.Mkdir(s.socketDir(), 0o700); err != nil {
-		return fmt.Errorf("create socket folder: %w", err)
-	}
-	for _, path := range []string{dir, secret, s.socketDir()} {
+	for _, path := range []string{dir, secret} {
 		if err := giveTo(path, s.as); err != nil {
 			return fmt.Errorf("give %s to the server's account: %w", path, err)
 		}
 	}
 	// Why a password: whoever may connect as superuser can run programs as the
-	// server's account. The socket lies in a folder that is closed to others.
+	// server's account.
 	initdb := s.command(s.programs.initdb, "--pgdata", s.dataDir(), "--username", superuser, "--pwfile", secret,
-		"--auth-host=scram-sha-256", "--auth-local=trust", "--encoding=UTF8", "--no-locale", "--no-sync")
+		"--auth=scram-sha-256", "--encoding=UTF8", "--no-locale", "--no-sync")
 	return s.runLogged(ctx, initdb)
 }
 
@@ -189,7 +186,7 @@ func (s *Server) Start(ctx context.Context) error {
 	if s.proc != nil && s.proc.running() {
 		return nil
 	}
-	args := []string{"-D", s.dataDir(), "-p", strconv.Itoa(s.port), "-c", "unix_socket_directories=" + s.socketDir()}
+	args := []string{"-D", s.dataDir(), "-p", strconv.Itoa(s.port)}
 	for _, setting := range s.settings {
 		args = append(args, "-c", setting)
 	}
@@ -310,8 +307,7 @@ func (s *Server) DSN() string {
 // Addr is the server's TCP address, "127.0.0.1:port", to put a proxy before it.
 func (s *Server) Addr() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port)) }
 
-func (s *Server) dataDir() string   { return filepath.Join(s.dir, "data") }
-func (s *Server) socketDir() string { return filepath.Join(s.dir, "socket") }
+func (s *Server) dataDir() string { return filepath.Join(s.dir, "data") }
 
 // logTail is the end of the server's log on lines of its own, for an error.
 func (s *Server) logTail() string {

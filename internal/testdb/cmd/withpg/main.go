@@ -8,8 +8,9 @@
 // and testdb.EnvRequire set, so that no test skips itself. The server ends with
 // the command, also after a failure or a signal, which the command is given
 // first. If the address is already set, that server is used and none is
-// started. Exit status: the command's own (128 + signal, if one ended it); 2
-// for wrong usage; 3 when there is no PostgreSQL.
+// started. Temporary files of the command go into a folder of its own that is
+// removed with the server. Exit status: the command's own (128 + signal, if one ended it); 2
+// for wrong usage; 3 when there is no PostgreSQL or no room for it.
 package main
 
 import (
@@ -30,7 +31,7 @@ import (
 // Exit statuses of our own.
 const (
 	exitUsage      = 2
-	exitNoPostgres = 3
+	exitNotSetUp = 3
 	exitNoCommand  = 127 // the shell's
 	exitSignalled  = 128 // plus the signal's number
 )
@@ -82,7 +83,7 @@ func withServer(set settings, command []string, signals <-chan os.Signal, say io
 	log, err := os.CreateTemp("", "onceward-pg-*.log")
 	if err != nil {
 		fmt.Fprintf(say, "withpg: create log: %v\n", err)
-		return exitNoPostgres
+		return exitNotSetUp
 	}
 	_ = log.Close() // empty; the server appends to it by name
 	starting, stop := signal.NotifyContext(context.Background(), passedOn...)
@@ -91,10 +92,12 @@ func withServer(set settings, command []string, signals <-chan os.Signal, say io
 	if err != nil {
 		_ = os.Remove(log.Name()) // the error quotes it
 		fmt.Fprintf(say, "withpg: %v\n", err)
-		return exitNoPostgres
+		return exitNotSetUp
 	}
-	env := append(os.Environ(), testdb.EnvDSN+"="+server.DSN(), testdb.EnvRequire+"=1")
-	status := runCommand(command, env, signals, say)
+	status := withTemp(func(env []string) int {
+		env = append(env, testdb.EnvDSN+"="+server.DSN(), testdb.EnvRequire+"=1")
+		return runCommand(command, env, signals, say)
+	}, say)
 	if err := server.Close(); err != nil {
 		fmt.Fprintf(say, "withpg: %v\n", err)
 		status = max(status, 1)
@@ -105,6 +108,24 @@ func withServer(set settings, command []string, signals <-chan os.Signal, say io
 	}
 	_ = os.Remove(log.Name()) // a log that nobody misses
 	return 0
+}
+
+// withTemp runs something with an environment whose temporary folder is new and
+// removed at the end: a test that is killed leaves its servers' data behind.
+func withTemp(do func(env []string) int, say io.Writer) int {
+	temp, err := os.MkdirTemp("", "onceward-test-")
+	if err == nil {
+		err = os.Chmod(temp, 0o711) // servers of the tests run as another account
+	}
+	if err != nil {
+		fmt.Fprintf(say, "withpg: create temporary folder: %v\n", err)
+		return exitNotSetUp
+	}
+	status := do(append(os.Environ(), "TMPDIR="+temp))
+	if err := os.RemoveAll(temp); err != nil {
+		fmt.Fprintf(say, "withpg: remove temporary folder: %v\n", err)
+	}
+	return status
 }
 
 // runCommand runs the command in a process group of its own and hands on our

@@ -55,7 +55,7 @@ func statusIn(t *testing.T, err error) int {
 func TestCommandSeesAServerAndItsStatusIsPassedOn(t *testing.T) {
 	t.Parallel()
 	testdb.Installed(t)
-	script := `printf '%s\n%s\n' "$` + testdb.EnvDSN + `" "$` + testdb.EnvRequire + `"; exit 7`
+	script := `echo "$` + testdb.EnvDSN + `" "$` + testdb.EnvRequire + `" "$TMPDIR"; mktemp >&2; exit 7`
 	cmd := withpg(t, nil, "-set", "max_connections=19", "--", "sh", "-c", script)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
@@ -63,9 +63,12 @@ func TestCommandSeesAServerAndItsStatusIsPassedOn(t *testing.T) {
 	if got := statusIn(t, err); got != 7 {
 		t.Errorf("status %d, want the command's 7; stderr: %s", got, &stderr)
 	}
-	dsn, require, _ := strings.Cut(string(out), "\n")
-	if !strings.HasPrefix(dsn, "postgres://") || strings.TrimSpace(require) != "1" {
-		t.Errorf("the command saw the address %q and require %q", dsn, require)
+	saw := strings.Fields(string(out))
+	if len(saw) != 3 || !strings.HasPrefix(saw[0], "postgres://") || saw[1] != "1" {
+		t.Fatalf("the command saw %q, want an address, 1 and a temporary folder", saw)
+	}
+	if _, err := os.Stat(saw[2]); !os.IsNotExist(err) {
+		t.Errorf("the command's temporary folder %s is still there (%v)", saw[2], err)
 	}
 	_, log, found := strings.Cut(stderr.String(), "PostgreSQL's log is ")
 	if !found {
@@ -138,8 +141,8 @@ func TestMissingPostgresIsAFailureThatSaysWhatToInstall(t *testing.T) {
 	t.Parallel()
 	cmd := withpg(t, []string{testdb.EnvBinaries + "=" + t.TempDir()}, "--", "true")
 	out, err := cmd.CombinedOutput()
-	if got := statusIn(t, err); got != exitNoPostgres || !strings.Contains(string(out), "apt-get install postgresql") {
-		t.Errorf("status %d with %q, want %d and what to install", got, out, exitNoPostgres)
+	if got := statusIn(t, err); got != exitNotSetUp || !strings.Contains(string(out), "apt-get install postgresql") {
+		t.Errorf("status %d with %q, want %d and what to install", got, out, exitNotSetUp)
 	}
 }
 
