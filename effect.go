@@ -44,3 +44,20 @@ func ParseEffectClass(name string) (EffectClass, error) {
 	}
 	return 0, &Error{Code: CodeContractInvalid, Message: fmt.Sprintf("no effect class is called %q", name), Hint: "use read, compute, keyed_write, conditional_write, probed_write or unsafe_write"}
 }
+
+// Promise says in one sentence what an operation of this class is promised.
+func (c EffectClass) Promise() string {
+	switch c {
+	case EffectRead, EffectCompute:
+		return "nothing is written; repeated freely within the budget"
+	case EffectKeyedWrite:
+		return "one effect, while the provider keeps the key for its declared window"
+	case EffectConditionalWrite:
+		return "one effect, while nobody else writes under the same ID"
+	case EffectProbedWrite:
+		return "one effect, if nothing commits later than settle and the look-up sees what exists"
+	case EffectUnsafeWrite:
+		return "at most one effect by our hand; an unknown outcome waits for a person"
+	}
+	return ""
+}

@@ -120,7 +120,9 @@ func (m *step) leaseProlonged(e LeaseProlonged) error {
 	return nil
 }
 
-// leaseExpired opens the running attempt: how far a silent holder got is not knowable.
+// leaseExpired opens the running attempt: how far a silent holder got is not
+// knowable. Bytes written at the very end of the lease may live on in the
+// kernel for as long as an exchange may take, and ByteTail beyond.
 func (m *step) leaseExpired(e LeaseExpired) error {
 	a := m.op.Running()
 	if a == nil || a.Number != e.Attempt {
@@ -129,7 +131,7 @@ func (m *step) leaseExpired(e LeaseExpired) error {
 	if m.at.Before(a.LeaseUntil) {
 		return forbidden(&m.op, e, "the lease still runs")
 	}
-	m.close(a, StatusOpen, SettledByNobody, Sent{Reach: ReachUnknown, LastByteAt: a.LeaseUntil.Add(m.op.Policy.ByteTail)})
+	m.close(a, StatusOpen, SettledByNobody, Sent{Reach: ReachUnknown, LastByteAt: a.LeaseUntil.Add(m.op.Policy.Deadline + m.op.Policy.ByteTail)})
 	a.Failure = Failure{Class: ClassTimeout, Code: "lease_expired", Message: "the holder was silent past its lease", Retryable: true}
 	return m.unknown(a.Failure, 0)
 }

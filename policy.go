@@ -12,7 +12,7 @@ type Policy struct {
 	Deadline       time.Duration // of one attempt
 	ProbeDeadline  time.Duration // of one look-up
 	Lease          time.Duration // longer than Deadline
-	ByteTail       time.Duration // how long bytes may outlive the lease in the kernel (TCP_USER_TIMEOUT; 15 min where the OS lacks it)
+	ByteTail       time.Duration // how long bytes may outlive lease and deadline in the kernel: 0 where TCP_USER_TIMEOUT bounds them, 15 min elsewhere
 	Settle         time.Duration // after the last possible byte, the latest time for the effect to appear
 	KeyWindow      time.Duration // how long the provider surely remembers the key; 0: not at all; KeyWindowForever: as long as the object lives
 	MaxAttempts    int           // budget; at least 1

@@ -107,7 +107,7 @@ func showContract(c *cobra.Command, t *contract.Tool) error {
 	i := t.Info()
 	p := i.Policy
 	rows := [][2]string{
-		{"name", string(i.Name)}, {"version", i.Version}, {"effect", p.Effect.String()}, {"guarantee", contract.Guarantee(t)},
+		{"name", string(i.Name)}, {"version", i.Version}, {"effect", p.Effect.String()}, {"guarantee", p.Effect.Promise()},
 		{"business owner", i.BusinessOwner}, {"technical owner", i.TechnicalOwner}, {"deadline", p.Deadline.String()}, {"lease", p.Lease.String()},
 		{"settle", p.Settle.String()}, {"attempts", fmt.Sprint(p.MaxAttempts)}, {"backoff", p.BackoffInitial.String() + " to " + p.BackoffMax.String()},
 		{"recovery window", p.RecoveryWindow.String()}, {"not after", p.NotAfter.String()}, {"horizon", i.Horizon.String()}, {"hosts", fmt.Sprint(i.Hosts)},

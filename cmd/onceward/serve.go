@@ -59,7 +59,7 @@ func serve(ctx context.Context, c *cobra.Command, cfg config, force bool) error 
 	if err != nil {
 		return errors.Join(err, l.Close(), e.close(cfg.Drain))
 	}
-	srv, err := webserver.New(webserver.Options{Handler: api, Listener: l, Log: log})
+	srv, err := webserver.New(webserver.Options{Handler: api, Listener: l, Log: log, Refuse: httpapi.WriteProblem})
 	if err != nil {
 		return errors.Join(err, l.Close(), e.close(cfg.Drain))
 	}

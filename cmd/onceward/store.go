@@ -17,9 +17,9 @@ func openStore(ctx context.Context, db string, migrate bool) (onceward.Store, er
 	case found && (scheme == "postgres" || scheme == "postgresql"):
 		return postgres.Open(ctx, db, postgres.Options{NoMigrate: !migrate})
 	case found && scheme == "sqlite":
-		return sqlite.Open(ctx, strings.TrimPrefix(db, "sqlite:"), sqlite.Options{NoMigrate: !migrate})
+		return sqlite.Open(ctx, strings.TrimPrefix(db, "sqlite:"), sqlite.Options{})
 	case found && strings.Contains(db, "://"):
 		return nil, &onceward.Error{Code: onceward.CodeConfigInvalid, Op: "open ledger", Message: "the database is neither PostgreSQL nor SQLite", Hint: "give --db sqlite:PATH or --db postgres://…"}
 	}
-	return sqlite.Open(ctx, db, sqlite.Options{NoMigrate: !migrate})
+	return sqlite.Open(ctx, db, sqlite.Options{})
 }
