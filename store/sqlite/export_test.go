@@ -23,3 +23,9 @@ func Journal(t testing.TB, s *Store) [][]store.Entry {
 	}
 	return all
 }
+
+// On makes the options use a file system of the driver.
+func (o Options) On(vfs string) Options {
+	o.vfs = vfs
+	return o
+}

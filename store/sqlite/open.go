@@ -109,50 +109,57 @@ func checkPath(path string) (string, error) {
 
 // prepareFile opens the first connection, looks at what the file is, and brings
 // it to this release's schema.
-func (s *Store) prepareFile(ctx context.Context) (c *conn, err error) {
-	c, err = s.open()
+func (s *Store) prepareFile(ctx context.Context) (*conn, error) {
+	c, err := s.open()
 	if err != nil {
 		return nil, err
 	}
-	defer func() {
-		if err != nil {
-			_ = c.close() // the error that led here says more
-		}
-	}()
 	c.db.SetInterrupt(ctx)
+	if err := s.bringForward(ctx, c); err != nil {
+		_ = c.close() // the error that led here says more
+		return nil, err
+	}
+	return c, nil
+}
+
+func (s *Store) bringForward(ctx context.Context, c *conn) error {
 	if readOnly, _ := c.db.ReadOnly("main"); readOnly {
-		return nil, failure("open ledger", sqlite3.READONLY)
+		return failure("open ledger", sqlite3.READONLY)
+	}
+	steps, err := readSteps()
+	if err != nil {
+		return err
 	}
 	d := &database{c: c, now: s.now}
 	state, err := d.State(ctx) // before anything is written, for it may not be ours
 	if errors.Is(err, sqlite3.NOTADB) {
-		return nil, &onceward.Error{
+		return &onceward.Error{
 			Code: onceward.CodeLedgerForeign, Op: "open ledger", Message: "the file is no SQLite database",
 			Hint: "name another file, or one that does not exist yet", Err: err,
 		}
 	}
 	if err != nil {
-		return nil, err
+		return err
 	}
+	pending, err := migration.Pending(state, steps)
+	if err != nil {
+		return err
+	}
+	if err := s.setUp(ctx, c, true); err != nil {
+		return err
+	}
+	if len(pending) == 0 {
+		return nil // the common case takes no lock
+	}
+	return d.migrate(ctx, steps)
+}
+
+func readSteps() ([]migration.Step, error) {
 	dir, err := fs.Sub(migrationFiles, "migration")
 	if err != nil {
 		return nil, err
 	}
-	steps, err := migration.Read(dir)
-	if err != nil {
-		return nil, err
-	}
-	pending, err := migration.Pending(state, steps)
-	if err != nil {
-		return nil, err
-	}
-	if err := s.setUp(ctx, c, true); err != nil {
-		return nil, err
-	}
-	if len(pending) == 0 {
-		return c, nil // the common case takes no lock
-	}
-	return c, d.migrate(ctx, steps)
+	return migration.Read(dir)
 }
 
 // connect opens a further connection on a file that is known to be a ledger.
