@@ -159,14 +159,20 @@ func issueError(src string, issues *cel.Issues) error {
 // errAbsent says that a plain look-up, or an optional value, leads nowhere.
 var errAbsent = errors.New("it is absent")
 
+// errInputGone says that the operation's input is not stored any more, or never
+// was part of what is evaluated. It must not pass for an absent field.
+var errInputGone = &plainError{"the input is not there any more"}
+
 // node follows a plain look-up into the input, without CEL; ok is false if the
 // expression is none.
 func (p *program) node(v *variables) (n *onceward.Node, ok bool, err error) {
 	switch {
+	case !p.root && p.path == nil:
+		return nil, false, nil
+	case v.input == nil:
+		return nil, true, errInputGone
 	case p.root:
 		return v.input, true, nil
-	case p.path == nil:
-		return nil, false, nil
 	}
 	n, found := v.input.Lookup(*p.path)
 	if !found {

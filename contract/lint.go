@@ -82,7 +82,7 @@ type linter struct {
 func (l *linter) find(s Severity, at pos, rule, message, fix string) {
 	line := at.line
 	if line == 0 {
-		line = l.t.doc.at.line
+		line = l.spec.at.line
 	}
 	l.findings = append(l.findings, Finding{Severity: s, Line: line, Rule: rule, Message: message, Fix: fix})
 }
