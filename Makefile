@@ -27,6 +27,10 @@ SHELL       := bash
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
+.PHONY: build
+build: ## build the program, without cgo, as bin/onceward
+	CGO_ENABLED=0 go build -o bin/onceward ./cmd/onceward
+
 .PHONY: check
 check: format-check vet lint test ## format, vet, lint and test: what a change must pass
 

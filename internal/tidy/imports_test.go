@@ -21,6 +21,7 @@ type direction struct {
 var (
 	nothing    = []string{}
 	root       = []string{"."}
+	port       = []string{".", "store", "store/migration"}
 	everything = []string{"./..."}
 )
 
@@ -30,9 +31,10 @@ var directions = []direction{
 	{".", nothing, "the vocabulary and the rules of the business know nobody"},
 	{"contract", root, "the language is compiled into the root's terms"},
 	{"store", root, "what the stores share knows the port, not the stores"},
-	{"store/memory", []string{".", "store"}, "a store knows the port and no other store"},
-	{"store/sqlite", []string{".", "store"}, "a store knows the port and no other store"},
-	{"store/postgres", []string{".", "store"}, "a store knows the port and no other store"},
+	{"store/migration", []string{".", "store"}, "steps and checksums are the same in each dialect"},
+	{"store/memory", port, "a store knows the port and no other store"},
+	{"store/sqlite", port, "a store knows the port and no other store"},
+	{"store/postgres", port, "a store knows the port and no other store"},
 	{"store/storetest", []string{".", "store"}, "the suite knows the port, so that every store can run it"},
 	{"provider", root, "a provider knows the port and no other provider"},
 	{"provider/httpcall", root, "a provider knows the port and no other provider"},
@@ -48,6 +50,7 @@ var directions = []direction{
 	{"internal/faultproxy", nothing, "faults are put between two that do not know of it"},
 	{"internal/simprovider", nothing, "the judge of effects must not share code with the judged"},
 	{"internal/sim", nothing, "the judge of effects must not share code with the judged"},
+	{"internal/proctest", []string{".", "internal/simprovider"}, "it runs the built program against the provider, as processes"},
 	{"internal/tidy", nothing, "it reads the others and runs none of them"},
 	{"cmd/onceward", everything, "it wires"},
 	{"examples", everything, "an example wires as its reader will"},
@@ -63,7 +66,7 @@ var importableByAll = map[string]string{
 var stores = []string{"store/memory", "store/sqlite", "store/postgres"}
 
 // testOnly are packages for tests; a program that is not a test needs none.
-var testOnly = []string{"store/storetest", "provider/providertest", "oncewardtest", "internal/testdb", "internal/tidy", "internal/faultproxy"}
+var testOnly = []string{"store/storetest", "provider/providertest", "oncewardtest", "internal/testdb", "internal/proctest", "internal/tidy", "internal/faultproxy"}
 
 // rowOf finds the row that governs a package, the one furthest down the tree.
 // The root's row governs the root alone.
@@ -213,7 +216,7 @@ var homes = []home{
 	{"modernc.org/sqlite", []string{"store/sqlite", "bench"}, "only its store speaks SQLite"},
 	{"github.com/ncruces/go-sqlite3", []string{"store/sqlite", "bench"}, "only its store speaks SQLite"},
 	{"github.com/spf13/cobra", []string{"cmd"}, "only commands know how commands are parsed"},
-	{"testing", []string{"store/storetest", "provider/providertest", "oncewardtest", "internal/testdb"}, "testing does not belong into a program"},
+	{"testing", []string{"store/storetest", "provider/providertest", "oncewardtest", "internal/testdb", "internal/proctest"}, "testing does not belong into a program"},
 }
 
 var dependencyHomes = rule{

@@ -7,10 +7,11 @@
 // The command finds the server's address in the environment as testdb.EnvDSN,
 // and testdb.EnvRequire set, so that no test skips itself. The server ends with
 // the command, also after a failure or a signal, which the command is given
-// first. If the address is already set, that server is used and none is
-// started. Temporary files of the command go into a folder of its own that is
-// removed with the server. Exit status: the command's own (128 + signal, if one ended it); 2
-// for wrong usage; 3 when there is no PostgreSQL or no room for it.
+// first; so does a folder for the command's temporary files. If the address is
+// already set, that server is used and none is started.
+//
+// Exit status: the command's own (128 + signal, if one ended it); 2 for wrong
+// usage; 3 when there is no PostgreSQL or no room for it.
 package main
 
 import (
@@ -30,10 +31,10 @@ import (
 
 // Exit statuses of our own.
 const (
-	exitUsage      = 2
-	exitNotSetUp = 3
-	exitNoCommand  = 127 // the shell's
-	exitSignalled  = 128 // plus the signal's number
+	exitUsage     = 2
+	exitNotSetUp  = 3
+	exitNoCommand = 127 // the shell's
+	exitSignalled = 128 // plus the signal's number
 )
 
 // passedOn are the signals that end us, in order, after the command.
