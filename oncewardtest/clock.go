@@ -3,6 +3,8 @@ package oncewardtest
 import (
 	"sync"
 	"time"
+
+	"github.com/onceward/onceward"
 )
 
 // Clock is a clock that moves only by Advance. The zero value is not usable;
@@ -11,6 +13,7 @@ type Clock struct {
 	mu     sync.Mutex
 	now    time.Time
 	timers []timer
+	set    []chan struct{} // told of the next timer
 }
 
 type timer struct {
@@ -38,6 +41,10 @@ func (c *Clock) After(d time.Duration) <-chan time.Time {
 		return ch
 	}
 	c.timers = append(c.timers, timer{c.now.Add(d), ch})
+	for _, told := range c.set {
+		close(told)
+	}
+	c.set = nil
 	return ch
 }
 
@@ -56,3 +63,35 @@ func (c *Clock) Advance(d time.Duration) {
 	}
 	c.timers = rest
 }
+
+// NextTimer is closed once somebody begins to wait for this clock after the
+// call. With it a test moves the clock only when that has a point:
+//
+//	for next := clock.NextTimer(); ; {
+//		select {
+//		case <-done:
+//			return
+//		case <-next:
+//			next = clock.NextTimer()
+//			clock.Advance(time.Second)
+//		}
+//	}
+func (c *Clock) NextTimer() <-chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	told := make(chan struct{})
+	c.set = append(c.set, told)
+	return told
+}
+
+// Off is the clock of a machine that shows another time by d. It moves with
+// this one.
+func (c *Clock) Off(d time.Duration) onceward.Clock { return offClock{c, d} }
+
+type offClock struct {
+	*Clock
+	by time.Duration
+}
+
+// Now implements onceward.Clock.
+func (c offClock) Now() time.Time { return c.Clock.Now().Add(c.by) }

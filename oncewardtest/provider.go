@@ -1,11 +1,15 @@
 package oncewardtest
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"net/url"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/onceward/onceward"
 )
@@ -25,7 +29,21 @@ const (
 	FaultRateLimited        // 429
 	FaultInvalid            // 400
 	FaultTwice              // the effect happens twice
+	FaultErrorBefore        // no effect, the answer is 503
+	FaultDeadline           // no effect, and no answer within the deadline
+	FaultAnswerCut          // the effect happens, the answer's body is cut
+	FaultInProgress         // 409: the provider is still working under this key
+	FaultKeyReused          // 422: this key was used with other parameters
 )
+
+// Answer is what a write without a fault is answered with, in place of 201 and
+// the effect's reference.
+type Answer struct {
+	Status int
+	Header []onceward.HeaderField
+	Body   []byte
+	TooBig bool // longer than what is read of an answer; Body is its head
+}
 
 // Provider is an outside system in memory with its own idea of truth: it counts
 // effects by provider key and honours no key unless told.
@@ -34,19 +52,82 @@ type Provider struct {
 	// HonoursKeys makes a second write under one key answer as the first.
 	HonoursKeys bool
 
-	mu      sync.Mutex
-	script  []Fault
-	hold    chan struct{}
-	effects map[string][]string
-	late    []string
-	writes  int
-	probes  int
-	broken  bool
+	mu       sync.Mutex
+	script   []Fault
+	answers  []Answer
+	retry    time.Duration
+	hold     chan struct{}
+	first    *Held // the next write, before its first byte
+	last     *Held // the next write, before its answer
+	effects  map[string][]string
+	bodies   map[string][]byte // of the first write under each key that was honoured
+	late     []string
+	requests []onceward.Request
+	stopped  int
+	probes   int
+	broken   bool
 }
 
 // NewProvider returns an empty provider.
 func NewProvider(clock onceward.Clock) *Provider {
-	return &Provider{Clock: clock, effects: map[string][]string{}}
+	return &Provider{Clock: clock, effects: map[string][]string{}, bodies: map[string][]byte{}}
+}
+
+// Held is a write that a Provider keeps waiting.
+type Held struct {
+	reached, released chan struct{}
+	once              sync.Once
+}
+
+func newHeld() *Held { return &Held{reached: make(chan struct{}), released: make(chan struct{})} }
+
+// Reached is closed once the write waits.
+func (h *Held) Reached() <-chan struct{} { return h.reached }
+
+// Release lets it go on. It may be called again.
+func (h *Held) Release() { h.once.Do(func() { close(h.released) }) }
+
+// stand waits to be released, or for the process to end.
+func (h *Held) stand(ctx context.Context) {
+	if h == nil {
+		return
+	}
+	close(h.reached)
+	select {
+	case <-h.released:
+	case <-ctx.Done():
+	}
+}
+
+// HoldFirstByte keeps the next write waiting before its first byte.
+func (p *Provider) HoldFirstByte() *Held {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.first = newHeld()
+	return p.first
+}
+
+// HoldAnswer keeps the next write waiting for its answer. What it does is done
+// by then.
+func (p *Provider) HoldAnswer() *Held {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.last = newHeld()
+	return p.last
+}
+
+// AnswerWith makes the next writes without a fault be answered so, in order.
+func (p *Provider) AnswerWith(as ...Answer) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.answers = append(p.answers, as...)
+}
+
+// AskToWait adds a Retry-After of d to the answers 409, 429 and 503; 0: none.
+func (p *Provider) AskToWait(d time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.retry = d
 }
 
 // Script makes the next writes meet these faults, in order.
@@ -102,7 +183,21 @@ func (p *Provider) Effects() int {
 func (p *Provider) Writes() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.writes
+	return len(p.requests)
+}
+
+// Requests returns the writes that arrived, as they arrived.
+func (p *Provider) Requests() []onceward.Request {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.requests)
+}
+
+// Stopped counts the writes that were stopped before their first byte.
+func (p *Provider) Stopped() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.stopped
 }
 
 // Probes counts the look-ups that arrived.
@@ -139,8 +234,10 @@ func (p *Provider) look(req *onceward.Request, ev *onceward.Evidence) {
 
 func (p *Provider) write(ctx context.Context, req *onceward.Request, opts onceward.SendOptions, ev *onceward.Evidence) {
 	p.mu.Lock()
-	hold := p.hold
+	hold, first, last := p.hold, p.first, p.last
+	p.first, p.last = nil, nil
 	p.mu.Unlock()
+	first.stand(ctx)
 	if hold != nil {
 		select {
 		case <-hold:
@@ -150,6 +247,9 @@ func (p *Provider) write(ctx context.Context, req *onceward.Request, opts oncewa
 	if opts.BeforeWrite != nil {
 		if err := opts.BeforeWrite(); err != nil {
 			ev.Reach, ev.ErrorClass, ev.ErrorCode = onceward.ReachConnected, onceward.ClassUnavailable, "stopped"
+			p.mu.Lock()
+			p.stopped++
+			p.mu.Unlock()
 			return
 		}
 	}
@@ -163,15 +263,16 @@ func (p *Provider) write(ctx context.Context, req *onceward.Request, opts oncewa
 		ev.Reach, ev.ErrorClass, ev.ErrorCode = onceward.ReachNotDialled, onceward.ClassConnection, "dial_refused"
 		return
 	}
+	ev.LastByteAt = p.Clock.Now()
+	p.mu.Lock()
+	p.requests = append(p.requests, onceward.Request{Method: req.Method, URL: req.URL, Header: slices.Clone(req.Header), Body: bytes.Clone(req.Body)})
+	p.answer(fault, req, ev)
+	p.mu.Unlock()
 	if opts.OnReach != nil {
 		opts.OnReach(onceward.ReachHeadersWritten)
 		opts.OnReach(onceward.ReachBodyWritten)
 	}
-	ev.LastByteAt = p.Clock.Now()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.writes++
-	p.answer(fault, keyOf(req), ev)
+	last.stand(ctx)
 }
 
 func keyOf(req *onceward.Request) string {
@@ -183,11 +284,9 @@ func keyOf(req *onceward.Request) string {
 	return ""
 }
 
-func (p *Provider) answer(fault Fault, key string, ev *onceward.Evidence) {
-	ev.Reach, ev.Status = onceward.ReachFirstByte, 0
-	lost := func() {
-		ev.Reach, ev.ErrorClass, ev.ErrorCode = onceward.ReachBodyWritten, onceward.ClassConnection, "reset"
-	}
+func (p *Provider) answer(fault Fault, req *onceward.Request, ev *onceward.Evidence) {
+	key := keyOf(req)
+	ev.Reach = onceward.ReachFirstByte
 	switch fault {
 	case FaultUnauthorized:
 		ev.Status = 401
@@ -195,23 +294,57 @@ func (p *Provider) answer(fault Fault, key string, ev *onceward.Evidence) {
 		ev.Status = 429
 	case FaultInvalid:
 		ev.Status = 400
+	case FaultInProgress:
+		ev.Status = 409
+	case FaultKeyReused:
+		ev.Status = 422
+	case FaultErrorBefore:
+		ev.Status = 503
 	case FaultRequestLost:
-		lost()
+		unanswered(ev, onceward.ClassConnection, "reset")
+	case FaultDeadline:
+		unanswered(ev, onceward.ClassTimeout, "deadline")
 	case FaultLate:
 		p.late = append(p.late, key)
-		lost()
+		unanswered(ev, onceward.ClassConnection, "reset")
 	case FaultAnswerLost:
 		p.commit(key)
-		lost()
+		unanswered(ev, onceward.ClassConnection, "reset")
 	case FaultErrorAfter:
 		p.commit(key)
 		ev.Status = 500
 	case FaultTwice:
 		p.commit(key)
 		p.commit(key)
-		lost()
+		unanswered(ev, onceward.ClassConnection, "reset")
+	case FaultAnswerCut:
+		p.commit(key)
+		ev.Status, ev.BodyCut = 201, true
 	case FaultNone, FaultRefused:
-		ev.Status, ev.Body = 201, []byte(p.commit(key))
+		p.sound(key, req, ev)
+	}
+	if p.retry > 0 && (ev.Status == 409 || ev.Status == 429 || ev.Status == 503) {
+		ev.Header = append(ev.Header, onceward.HeaderField{Name: "Retry-After", Value: strconv.Itoa(int(p.retry / time.Second))})
+	}
+}
+
+func unanswered(ev *onceward.Evidence, c onceward.ErrorClass, code string) {
+	ev.Reach, ev.Status, ev.ErrorClass, ev.ErrorCode = onceward.ReachBodyWritten, 0, c, code
+}
+
+// sound answers a write that meets no fault. Whoever honours keys knows the
+// write again by its key, and refuses another write under it.
+func (p *Provider) sound(key string, req *onceward.Request, ev *onceward.Evidence) {
+	if first, known := p.bodies[key]; p.HonoursKeys && known && !bytes.Equal(first, req.Body) {
+		ev.Status = 422
+		return
+	}
+	p.bodies[key] = bytes.Clone(req.Body)
+	ev.Status, ev.Body = 201, []byte(p.commit(key))
+	if len(p.answers) > 0 {
+		a := p.answers[0]
+		p.answers = p.answers[1:]
+		ev.Status, ev.Header, ev.Body, ev.BodyTooBig = a.Status, slices.Clone(a.Header), bytes.Clone(a.Body), a.TooBig
 	}
 }
 

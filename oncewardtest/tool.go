@@ -2,9 +2,11 @@ package oncewardtest
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/url"
+	"strconv"
 	"time"
 
 	"github.com/onceward/onceward"
@@ -14,6 +16,10 @@ import (
 // "id"; its volatile member is "text"; it talks to a Provider of this package.
 type Tool struct {
 	info onceward.ToolInfo
+	// KeyMember names the input member that is the key, in place of "id".
+	KeyMember string
+	// KeyWas names the members that were the key under earlier rules.
+	KeyWas []string
 	// SerializeBy names the input member whose value is the resource that one
 	// operation at a time works on; empty: none.
 	SerializeBy string
@@ -47,14 +53,7 @@ func (t *Tool) Prepare(in *onceward.Intent, gen onceward.Generation) (*onceward.
 	if err != nil {
 		return nil, err
 	}
-	key := in.CallerKey
-	var fields struct{ ID string }
-	if err := json.Unmarshal(canonical, &fields); err == nil && fields.ID != "" {
-		key = onceward.Key(fields.ID)
-	}
-	if in.ForkKey != "" {
-		key = in.ForkKey
-	}
+	key, aliases := t.keys(in, canonical)
 	if key == "" {
 		return nil, onceward.Errorf(onceward.CodeKeyMissing, "no key")
 	}
@@ -68,9 +67,33 @@ func (t *Tool) Prepare(in *onceward.Intent, gen onceward.Generation) (*onceward.
 		return nil, err
 	}
 	return &onceward.Prepared{
-		SerialKey: t.serialKey(canonical), Key: key, Digest: digest, Prints: prints, Input: canonical, ProviderKey: pk,
+		SerialKey: t.serialKey(canonical), Key: key, Aliases: aliases, Digest: digest, Prints: prints, Input: canonical, ProviderKey: pk,
 		Request: &onceward.Request{Method: "POST", URL: "https://provider.test/effects", Body: canonical, Header: []onceward.HeaderField{{Name: "Idempotency-Key", Value: pk}}},
 	}, nil
+}
+
+// keys derives the key and those of earlier rules. A fork has one key.
+func (t *Tool) keys(in *onceward.Intent, input []byte) (key onceward.Key, aliases []onceward.Key) {
+	if in.ForkKey != "" {
+		return in.ForkKey, nil
+	}
+	var members map[string]any
+	if json.Unmarshal(input, &members) != nil {
+		return in.CallerKey, nil
+	}
+	text := func(name string) onceward.Key {
+		s, _ := members[name].(string)
+		return onceward.Key(s)
+	}
+	if key = text(cmp.Or(t.KeyMember, "id")); key == "" {
+		key = in.CallerKey
+	}
+	for _, name := range t.KeyWas {
+		if was := text(name); was != "" && was != key {
+			aliases = append(aliases, was)
+		}
+	}
+	return key, aliases
 }
 
 func (t *Tool) serialKey(input []byte) string {
@@ -98,22 +121,44 @@ func (t *Tool) MaterialDigest(input []byte, id onceward.OperationID) (onceward.D
 // Secrets implements onceward.Tool.
 func (t *Tool) Secrets(*onceward.Operation) ([]onceward.HeaderField, error) { return nil, nil }
 
-// Judge implements onceward.Tool: 2xx done, 4xx not done, everything else unknown.
+// Judge implements onceward.Tool: 2xx done, 409 in progress, 422 unknown where
+// a key is honoured, else 4xx not done; everything else unknown.
 func (t *Tool) Judge(_ *onceward.Operation, ev *onceward.Evidence) onceward.Judgement {
-	f := onceward.Failure{Class: ev.ErrorClass, Code: ev.ErrorCode, Message: ev.ErrorText, Retryable: true}
+	failed := func(c onceward.ErrorClass, retryable bool) onceward.Failure {
+		return onceward.Failure{Class: c, Code: fmt.Sprintf("http_%d", ev.Status), Retryable: retryable}
+	}
+	j := onceward.Judgement{Verdict: onceward.VerdictNotDone, RetryAfter: retryAfter(ev)}
 	switch {
 	case ev.Reach.NothingSent():
-		return onceward.Judgement{Verdict: onceward.VerdictNotDone, Failure: f}
+		j.Failure = onceward.Failure{Class: ev.ErrorClass, Code: ev.ErrorCode, Message: ev.ErrorText, Retryable: true}
 	case ev.Status/100 == 2:
-		return onceward.Judgement{Verdict: onceward.VerdictDone, Reference: string(bytes.TrimSpace(ev.Body))}
+		j.Verdict, j.Reference = onceward.VerdictDone, string(bytes.TrimSpace(ev.Body))
 	case ev.Status == 401:
-		return onceward.Judgement{Verdict: onceward.VerdictNotDone, Failure: onceward.Failure{Class: onceward.ClassAuth, Code: "http_401", Retryable: true}}
+		j.Failure = failed(onceward.ClassAuth, true)
+	case ev.Status == 409:
+		j.Verdict, j.Failure = onceward.VerdictInProgress, failed(onceward.ClassConflict, true)
+	case ev.Status == 422 && t.info.Policy.Effect == onceward.EffectKeyedWrite:
+		j.Verdict, j.Failure = onceward.VerdictUnknown, failed(onceward.ClassConflict, false)
 	case ev.Status == 429:
-		return onceward.Judgement{Verdict: onceward.VerdictNotDone, Failure: onceward.Failure{Class: onceward.ClassRateLimited, Code: "http_429", Retryable: true}}
+		j.Failure = failed(onceward.ClassRateLimited, true)
 	case ev.Status/100 == 4:
-		return onceward.Judgement{Verdict: onceward.VerdictNotDone, Failure: onceward.Failure{Class: onceward.ClassValidation, Code: fmt.Sprintf("http_%d", ev.Status)}}
+		j.Failure = failed(onceward.ClassValidation, false)
+	case ev.Status != 0:
+		j.Verdict, j.Failure = onceward.VerdictUnknown, failed(onceward.ClassUnavailable, true)
+	default:
+		j.Verdict = onceward.VerdictUnknown
+		j.Failure = onceward.Failure{Class: ev.ErrorClass, Code: ev.ErrorCode, Message: ev.ErrorText, Retryable: true}
 	}
-	return onceward.Judgement{Verdict: onceward.VerdictUnknown, Failure: f}
+	return j
+}
+
+func retryAfter(ev *onceward.Evidence) time.Duration {
+	for _, h := range ev.Header {
+		if s, err := strconv.Atoi(h.Value); h.Name == "Retry-After" && err == nil {
+			return time.Duration(s) * time.Second
+		}
+	}
+	return 0
 }
 
 // ProbeRequest implements onceward.Tool.
