@@ -19,7 +19,9 @@ func (m *step) found(began time.Time, refs []string, r *Result, by Settler) erro
 	}
 	if o.State == StateSucceeded && !o.Broken && (o.Reference == "" || o.Reference == refs[0]) {
 		o.Reference, o.RefPending = refs[0], refs[0] == ""
-		m.closeProvable(began) // the one effect is the known one: what could still appear has not
+		if by == SettledByProbe {
+			m.closeProvable(began) // the look-up saw the known effect and no other: what could still appear has not
+		}
 		if m.verifying() {
 			o.DueAt = o.nextLook(m.at, 0)
 		}
@@ -29,8 +31,21 @@ func (m *step) found(began time.Time, refs []string, r *Result, by Settler) erro
 	return m.done(refs[0], r)
 }
 
-// settleBy marks which attempt the proof settles: the newest open one.
+// settleBy marks which attempt the proof settles: the newest open one, unless
+// the effect is known to be that of an attempt which is done already.
+//
+// Invariant: proof is per attempt (rule 3): seeing one attempt's effect again
+// says nothing about another one that is still open.
 func (m *step) settleBy(by Settler, reference string) {
+	for i := range m.op.Attempts {
+		a := &m.op.Attempts[i]
+		if a.Status == StatusDone && (a.Reference == reference || a.Reference == "" || reference == "") {
+			if a.Reference == "" {
+				a.Reference = reference
+			}
+			return
+		}
+	}
 	for i := len(m.op.Attempts) - 1; i >= 0; i-- {
 		if a := &m.op.Attempts[i]; a.Status == StatusOpen {
 			m.close(a, StatusDone, by, Sent{})
