@@ -12,9 +12,9 @@ import (
 
 // batch is the changes of one commit, sorted into the parts of its statement.
 type batch struct {
-	claims  []write // sorted by ID
-	updates []write // sorted by ID
-	all     []write // both, in the order in which they came
+	claims  []*write // sorted by ID
+	updates []*write // sorted by ID
+	all     []write  // both, in the order in which they came
 	place   []int   // of all, among the changes that were asked for
 	aliased bool    // some claim has aliases
 	aside   bool    // see shape
@@ -46,49 +46,49 @@ type (
 
 // Their columns, as the statements name them.
 var (
-	updateFields = append([]field[write]{beforeField, idField}, outcomeFields...)
-	renewFields  = append([]field[write]{beforeField, idField}, renewalFields...)
-	placedFields = []field[write]{idField, tokenField}
+	updateFields = append([]field[*write]{beforeField, idField}, outcomeFields...)
+	renewFields  = append([]field[*write]{beforeField, idField}, renewalFields...)
+	placedFields = []field[*write]{idField, tokenField}
 	bodyFields   = []field[bodyRow]{
-		{"id", kindUUID, func(b []byte, r *bodyRow) []byte { return appendUUID(b, r.id) }},
-		{"part", kindInt2, func(b []byte, r *bodyRow) []byte { return appendInt2(b, int16(r.body.Part)) }},
-		{"bytes", kindBytes, func(b []byte, r *bodyRow) []byte { return appendBytes(b, r.body.Bytes) }},
+		{"id", kindUUID, func(b []byte, r bodyRow) []byte { return appendUUID(b, r.id) }},
+		{"part", kindInt2, func(b []byte, r bodyRow) []byte { return appendInt2(b, int16(r.body.Part)) }},
+		{"bytes", kindBytes, func(b []byte, r bodyRow) []byte { return appendBytes(b, r.body.Bytes) }},
 	}
 	dueFields = []field[dueRow]{
-		{"operation_id", kindUUID, func(b []byte, r *dueRow) []byte { return appendUUID(b, r.id) }},
-		{"tenant", kindText, func(b []byte, r *dueRow) []byte { return appendText(b, string(r.due.Tenant)) }},
-		{"tool", kindText, func(b []byte, r *dueRow) []byte { return appendText(b, string(r.due.Tool)) }},
-		{"state", kindInt2, func(b []byte, r *dueRow) []byte { return appendInt2(b, int16(r.due.State)) }},
-		{"kind", kindInt2, func(b []byte, r *dueRow) []byte { return appendInt2(b, int16(r.due.Kind)) }},
-		{"parked", kindText, func(b []byte, r *dueRow) []byte { return appendText(b, string(r.due.Parked)) }},
-		{"at", kindTime, func(b []byte, r *dueRow) []byte { return appendTime(b, store.Stored(r.due.At)) }},
-		{"since", kindTime, func(b []byte, r *dueRow) []byte { return appendTime(b, store.Stored(r.due.Since)) }},
-		{"created_at", kindTime, func(b []byte, r *dueRow) []byte { return appendTime(b, r.createdAt) }},
+		{"operation_id", kindUUID, func(b []byte, r dueRow) []byte { return appendUUID(b, r.id) }},
+		{"tenant", kindText, func(b []byte, r dueRow) []byte { return appendText(b, string(r.due.Tenant)) }},
+		{"tool", kindText, func(b []byte, r dueRow) []byte { return appendText(b, string(r.due.Tool)) }},
+		{"state", kindInt2, func(b []byte, r dueRow) []byte { return appendInt2(b, int16(r.due.State)) }},
+		{"kind", kindInt2, func(b []byte, r dueRow) []byte { return appendInt2(b, int16(r.due.Kind)) }},
+		{"parked", kindText, func(b []byte, r dueRow) []byte { return appendText(b, string(r.due.Parked)) }},
+		{"at", kindTime, func(b []byte, r dueRow) []byte { return appendTime(b, store.Stored(r.due.At)) }},
+		{"since", kindTime, func(b []byte, r dueRow) []byte { return appendTime(b, store.Stored(r.due.Since)) }},
+		{"created_at", kindTime, func(b []byte, r dueRow) []byte { return appendTime(b, r.createdAt) }},
 	}
 	goneFields = []field[onceward.OperationID]{
-		{"id", kindUUID, func(b []byte, id *onceward.OperationID) []byte { return appendUUID(b, *id) }},
+		{"id", kindUUID, func(b []byte, id onceward.OperationID) []byte { return appendUUID(b, id) }},
 	}
 	recordFields = []field[recordRow]{
-		{"operation_id", kindUUID, func(b []byte, r *recordRow) []byte { return appendUUID(b, r.id) }},
-		{"version", kindInt8, func(b []byte, r *recordRow) []byte { return appendInt8(b, r.record.Version) }},
-		{"seq", kindInt4, func(b []byte, r *recordRow) []byte { return appendInt4(b, int32(r.record.Seq)) }},
-		{"at", kindTime, func(b []byte, r *recordRow) []byte { return appendTime(b, r.record.At) }},
-		{"event", kindText, func(b []byte, r *recordRow) []byte { return appendText(b, r.record.Event) }},
-		{"body", kindBytes, func(b []byte, r *recordRow) []byte { return appendBytes(b, r.record.Body) }},
+		{"operation_id", kindUUID, func(b []byte, r recordRow) []byte { return appendUUID(b, r.id) }},
+		{"version", kindInt8, func(b []byte, r recordRow) []byte { return appendInt8(b, r.record.Version) }},
+		{"seq", kindInt4, func(b []byte, r recordRow) []byte { return appendInt4(b, int32(r.record.Seq)) }},
+		{"at", kindTime, func(b []byte, r recordRow) []byte { return appendTime(b, r.record.At) }},
+		{"event", kindText, func(b []byte, r recordRow) []byte { return appendText(b, r.record.Event) }},
+		{"body", kindBytes, func(b []byte, r recordRow) []byte { return appendBytes(b, r.record.Body) }},
 	}
 	switchFields = []field[switchRow]{
-		{"id", kindUUID, func(b []byte, r *switchRow) []byte { return appendUUID(b, r.id) }},
-		{"place", kindInt4, func(b []byte, r *switchRow) []byte { return appendInt4(b, r.place) }},
-		{"tenant", kindText, func(b []byte, r *switchRow) []byte { return appendText(b, string(r.tool.Tenant)) }},
-		{"tool", kindText, func(b []byte, r *switchRow) []byte { return appendText(b, string(r.tool.Tool)) }},
-		{"paused", kindBool, func(b []byte, r *switchRow) []byte { return appendBool(b, r.tool.Paused) }},
-		{"reason", kindText, func(b []byte, r *switchRow) []byte { return appendText(b, r.tool.Reason) }},
-		{"by", kindText, func(b []byte, r *switchRow) []byte { return appendText(b, r.tool.By) }},
-		{"at", kindTime, func(b []byte, r *switchRow) []byte { return appendTime(b, store.Stored(r.tool.At)) }},
+		{"id", kindUUID, func(b []byte, r switchRow) []byte { return appendUUID(b, r.id) }},
+		{"place", kindInt4, func(b []byte, r switchRow) []byte { return appendInt4(b, r.place) }},
+		{"tenant", kindText, func(b []byte, r switchRow) []byte { return appendText(b, string(r.tool.Tenant)) }},
+		{"tool", kindText, func(b []byte, r switchRow) []byte { return appendText(b, string(r.tool.Tool)) }},
+		{"paused", kindBool, func(b []byte, r switchRow) []byte { return appendBool(b, r.tool.Paused) }},
+		{"reason", kindText, func(b []byte, r switchRow) []byte { return appendText(b, r.tool.Reason) }},
+		{"by", kindText, func(b []byte, r switchRow) []byte { return appendText(b, r.tool.By) }},
+		{"at", kindTime, func(b []byte, r switchRow) []byte { return appendTime(b, store.Stored(r.tool.At)) }},
 	}
 	memberFields = []field[memberRow]{
-		{"id", kindUUID, func(b []byte, r *memberRow) []byte { return appendUUID(b, r.id) }},
-		{"owner", kindUUID, func(b []byte, r *memberRow) []byte { return appendUUID(b, r.owner) }},
+		{"id", kindUUID, func(b []byte, r memberRow) []byte { return appendUUID(b, r.id) }},
+		{"owner", kindUUID, func(b []byte, r memberRow) []byte { return appendUUID(b, r.owner) }},
 	}
 )
 
@@ -113,9 +113,9 @@ func newBatch(changes []onceward.Change, results []onceward.Committed) *batch {
 		b.aliased = b.aliased || len(w.Aliases) > 0
 		b.aside = b.aside || w.aside()
 		if w.Change.Before == 0 {
-			b.claims = append(b.claims, *w)
+			b.claims = append(b.claims, w)
 		} else {
-			b.updates = append(b.updates, *w)
+			b.updates = append(b.updates, w)
 		}
 	}
 	b.aside = b.aside || b.aliased
@@ -125,7 +125,7 @@ func newBatch(changes []onceward.Change, results []onceward.Committed) *batch {
 	return b
 }
 
-func byID(a, b write) int { return bytes.Compare(a.Row.ID[:], b.Row.ID[:]) }
+func byID(a, b *write) int { return bytes.Compare(a.Row.ID[:], b.Row.ID[:]) }
 
 // refuseDoubles refuses every change but the first of one operation: of two
 // changes of one row in one statement PostgreSQL loses one without a word.
@@ -166,9 +166,6 @@ func (b *batch) shape() shape {
 	return shape{claims: rowsOf(len(b.claims)), updates: rowsOf(len(b.updates))}
 }
 
-// journalHead begins every row of the journal.
-var journalHead = []byte(store.JournalHead)
-
 // params gives the values of the parameters of commitStatement(sh), in the
 // order in which that numbers them.
 func (b *batch) params(sh shape) [][]byte {
@@ -177,7 +174,7 @@ func (b *batch) params(sh shape) [][]byte {
 	case sh.placed:
 		params = appendArrays(params, placedFields, b.claims)
 	case sh.claims == one:
-		params = appendRow(params, insertFields, &b.claims[0])
+		params = appendRow(params, insertFields, b.claims[0])
 	case sh.claims == many:
 		params = appendArrays(params, insertFields, b.claims)
 	}
@@ -185,16 +182,31 @@ func (b *batch) params(sh shape) [][]byte {
 	case sh.aside:
 		params = appendArrays(params, renewFields, b.updates)
 	case sh.updates == one:
-		params = appendRow(params, updateFields, &b.updates[0])
+		params = appendRow(params, updateFields, b.updates[0])
 	case sh.updates == many:
 		params = appendArrays(params, updateFields, b.updates)
 	}
-	params = append(params, b.token[:], journalHead)
-	params = appendArrays(params, entryFields, b.all)
+	row, starts := b.journal()
+	params = append(params, row, b.token[:])
+	if !sh.single() {
+		params = append(params, starts)
+	}
 	if sh.aside {
 		params = b.besides(params)
 	}
 	return params
+}
+
+// journal is the row of the journal with an entry for every change, and the
+// array of where each entry begins, counted from 1.
+func (b *batch) journal() (row, starts []byte) {
+	row = append(make([]byte, 0, 8+24*len(b.all)), store.JournalHead...)
+	starts = appendArrayHead(make([]byte, 0, 20+8*len(b.all)), kindInt4, len(b.all))
+	for i := range b.all {
+		starts = appendInt4(starts, int32(len(row)+1))
+		row = store.AppendEntry(row, &b.all[i].Entry)
+	}
+	return row, starts
 }
 
 // besides appends the values of what besides adds to the statement.
@@ -239,11 +251,10 @@ func (b *batch) besides(params [][]byte) [][]byte {
 // placeParams gives the claims and their aliases for placeStatement, and the
 // groups that are all or nothing for unplaceStatement.
 func (b *batch) placeParams() (place, unplace [][]byte) {
-	var placed []write
+	var placed []*write
 	var members []memberRow
-	for i := range b.claims {
-		w := &b.claims[i]
-		placed = append(placed, *w)
+	for _, w := range b.claims {
+		placed = append(placed, w)
 		if len(w.Aliases) == 0 {
 			continue
 		}
@@ -258,8 +269,8 @@ func (b *batch) placeParams() (place, unplace [][]byte) {
 }
 
 // alias is the row that leads from an earlier ID to the operation.
-func (w *write) alias(id onceward.OperationID) write {
-	return write{aliasOf: w.Row.ID, Write: store.Write{Change: w.Change, Row: store.Row{
+func (w *write) alias(id onceward.OperationID) *write {
+	return &write{aliasOf: w.Row.ID, Write: store.Write{Change: w.Change, Row: store.Row{
 		ID: id, Tenant: w.Row.Tenant, Tool: w.Row.Tool, Token: w.Row.Token, CreatedAt: w.Row.CreatedAt, UpdatedAt: w.Row.UpdatedAt,
 	}}}
 }

@@ -160,7 +160,7 @@ func (w *write) lostTo(stored map[onceward.OperationID]found) (onceward.Committe
 // standby, and a read waits for nothing. Whoever waits for a later write, waits
 // for the earlier ones.
 func (s *Store) confirm(ctx context.Context, b *batch) error {
-	_, _, err := s.session.run(ctx, []call{{confirmStatement, [][]byte{b.token[:], journalHead}}})
+	_, _, err := s.session.run(ctx, []call{{confirmStatement, [][]byte{b.token[:], []byte(store.JournalHead)}}})
 	if err != nil {
 		return &commitError{lost, err}
 	}

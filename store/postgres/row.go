@@ -1,7 +1,6 @@
 package postgres
 
 import (
-	"encoding/binary"
 	"time"
 
 	"github.com/onceward/onceward"
@@ -16,7 +15,7 @@ type write struct {
 
 // column is a column of the operations table: how it is written and read.
 type column struct {
-	field[write]
+	field[*write]
 	fixed bool // never changes within one generation: an ordinary update leaves it alone
 	part  bool // input, request, result or prints: not read where bodies are not wanted
 	get   func(r *store.Row, v []byte) error
@@ -35,21 +34,21 @@ var columns = []column{
 	fixed(optional("run", func(r *store.Row) *string { return &r.Run })),
 	fixed(optional("correlation_id", func(r *store.Row) *string { return &r.CorrelationID })),
 	fixed(optional("trace_parent", func(r *store.Row) *string { return &r.TraceParent })),
-	number("effect", kindInt2, appendInt2, func(r *store.Row) *int16 { return &r.Effect }),
 	text("contract", func(r *store.Row) *string { return &r.Contract }),
 	digest("digest", func(r *store.Row) *onceward.Digest { return &r.Digest }),
 	part(blob("prints", func(r *store.Row) *[]byte { return &r.Prints })),
 	optional("provider_key", func(r *store.Row) *string { return &r.ProviderKey }),
 	part(blob("input", func(r *store.Row) *[]byte { return &r.Input })),
+	optional("owner", func(r *store.Row) *string { return &r.Owner }),
+	moment("lease_until", func(r *store.Row) *time.Time { return &r.LeaseUntil }),
+	number("attempt", kindInt4, appendInt4, func(r *store.Row) *int32 { return &r.Attempt }),
+	number("effect", kindInt2, appendInt2, func(r *store.Row) *int16 { return &r.Effect }),
+	number("side", kindInt2, appendInt2, func(r *store.Row) *int16 { return &r.Side }),
 	number("version", kindInt8, appendInt8, func(r *store.Row) *int64 { return &r.Version }),
 	moment("updated_at", func(r *store.Row) *time.Time { return &r.UpdatedAt }),
-	moment("lease_until", func(r *store.Row) *time.Time { return &r.LeaseUntil }),
 	moment("completed_at", func(r *store.Row) *time.Time { return &r.CompletedAt }),
-	number("attempt", kindInt4, appendInt4, func(r *store.Row) *int32 { return &r.Attempt }),
 	number("state", kindInt2, appendInt2, func(r *store.Row) *int16 { return &r.State }),
-	number("side", kindInt2, appendInt2, func(r *store.Row) *int16 { return &r.Side }),
 	identifier("token", func(r *store.Row) *[16]byte { return (*[16]byte)(&r.Token) }),
-	optional("owner", func(r *store.Row) *string { return &r.Owner }),
 	optional("reference", func(r *store.Row) *string { return &r.Reference }),
 	part(blob("request", func(r *store.Row) *[]byte { return &r.Request })),
 	part(blob("result", func(r *store.Row) *[]byte { return &r.Result })),
@@ -66,7 +65,7 @@ func part(c column) column { c.part = true; return c }
 // whether it is written or read.
 func columnOf[T any](name string, k kind, put func([]byte, T) []byte, get func([]byte) (T, error), at func(*store.Row) *T) column {
 	return column{
-		field: field[write]{name, k, func(b []byte, w *write) []byte { return put(b, *at(&w.Row)) }},
+		field: field[*write]{name, k, func(b []byte, w *write) []byte { return put(b, *at(&w.Row)) }},
 		get: func(r *store.Row, v []byte) (err error) {
 			*at(r), err = get(v)
 			return err
@@ -113,30 +112,24 @@ func digest(name string, at func(*store.Row) *onceward.Digest) column {
 // The fields of the sources of a commit.
 var (
 	insertFields = fieldsWhere(func(c *column) bool { return true })
-	aliasFields  = append(fieldsWhere(func(c *column) bool { return true }), field[write]{"alias_of", kindUUID, func(b []byte, w *write) []byte {
+	aliasFields  = append(fieldsWhere(func(c *column) bool { return true }), field[*write]{"alias_of", kindUUID, func(b []byte, w *write) []byte {
 		if w.aliasOf.IsZero() {
 			return appendNull(b)
 		}
 		return appendUUID(b, w.aliasOf)
 	}})
 	// beforeField is what the row's version has to be for an update.
-	beforeField = field[write]{"before", kindInt8, func(b []byte, w *write) []byte { return appendInt8(b, w.Change.Before) }}
+	beforeField = field[*write]{"before", kindInt8, func(b []byte, w *write) []byte { return appendInt8(b, w.Change.Before) }}
 	idField     = fieldsWhere(func(c *column) bool { return c.name == "id" })[0]
 	tokenField  = fieldsWhere(func(c *column) bool { return c.name == "token" })[0]
 	// outcomeFields is what an update within one generation sets.
 	outcomeFields = fieldsWhere(func(c *column) bool { return !c.fixed })
 	// renewalFields is what an update sets that may raise the generation.
 	renewalFields = fieldsWhere(func(c *column) bool { return c.name != "id" })
-	entryFields   = []field[write]{idField, {"entry", kindBytes, func(b []byte, w *write) []byte {
-		at := len(b)
-		b = store.AppendEntry(append(b, 0, 0, 0, 0), &w.Entry)
-		binary.BigEndian.PutUint32(b[at:], uint32(len(b)-at-4))
-		return b
-	}}}
 )
 
-func fieldsWhere(want func(*column) bool) []field[write] {
-	var fields []field[write]
+func fieldsWhere(want func(*column) bool) []field[*write] {
+	var fields []field[*write]
 	for i := range columns {
 		if want(&columns[i]) {
 			fields = append(fields, columns[i].field)

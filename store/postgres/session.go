@@ -49,9 +49,10 @@ type session struct {
 	store *Store
 	gate  chan struct{} // holds the right to use everything below
 
-	conn   *pgx.Conn // nil: none
-	usedAt time.Time
-	warned *pgconn.Notice // the last warning of the running batch; nil: none
+	conn     *pgx.Conn // nil: none
+	deadline time.Time // of the connection's reads and writes
+	usedAt   time.Time
+	warned   *pgconn.Notice // the last warning of the running batch; nil: none
 
 	failure error // why the last connection could not be made
 	pause   time.Duration
@@ -79,7 +80,7 @@ func (s *session) leave() { <-s.gate }
 
 // connect makes the connection, if there is none, and tries it, if it was idle.
 func (s *session) connect(ctx context.Context) error {
-	if s.conn != nil && (s.conn.IsClosed() || s.idle() && s.ping(ctx) != nil) {
+	if s.conn != nil && (s.conn.IsClosed() || s.bound() != nil || s.idle() && s.conn.Ping(ctx) != nil) {
 		s.drop()
 	}
 	if s.conn != nil {
@@ -97,16 +98,21 @@ func (s *session) connect(ctx context.Context) error {
 		}
 		return err
 	}
-	s.conn, s.failure, s.pause, s.usedAt = conn, nil, 0, time.Now()
-	return nil
+	s.conn, s.failure, s.pause, s.usedAt, s.deadline = conn, nil, 0, time.Now(), time.Time{}
+	return s.bound()
 }
 
 func (s *session) idle() bool { return time.Since(s.usedAt) > idleMax }
 
-func (s *session) ping(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, s.store.timeout)
-	defer cancel()
-	return s.conn.Ping(ctx)
+// bound gives the connection at least the store's timeout for its next answers.
+// It looks ahead twice as far, so that a busy connection rarely sets a timer.
+func (s *session) bound() error {
+	now := time.Now()
+	if s.deadline.Sub(now) >= s.store.timeout {
+		return nil
+	}
+	s.deadline = now.Add(2 * s.store.timeout)
+	return s.conn.PgConn().Conn().SetDeadline(s.deadline)
 }
 
 func (s *session) dial(ctx context.Context) (*pgx.Conn, error) {
@@ -172,7 +178,8 @@ func (s *session) run(ctx context.Context, calls []call) (row [][]byte, what fat
 	if err = s.connect(ctx); err != nil {
 		return nil, unsent, err
 	}
-	if err = s.prepare(ctx, calls); err != nil {
+	prepared, err := s.prepare(ctx, calls)
+	if err != nil {
 		if s.refused(err) {
 			return nil, aborted, err
 		}
@@ -180,20 +187,14 @@ func (s *session) run(ctx context.Context, calls []call) (row [][]byte, what fat
 		return nil, stale, err
 	}
 	s.warned = nil
-	wire := s.conn.PgConn().Conn()
-	if err = wire.SetDeadline(time.Now().Add(s.store.timeout)); err != nil {
-		s.drop()
-		return nil, stale, err
-	}
 	pipeline := s.conn.PgConn().StartPipeline(ctx)
-	s.send(pipeline, calls)
+	s.send(pipeline, calls, prepared)
 	if err = pipeline.Sync(); err == nil {
 		row, err = receive(pipeline)
 	}
 	if closed := pipeline.Close(); err == nil {
 		err = closed
 	}
-	_ = wire.SetDeadline(time.Time{}) // an error shows at the next use
 	s.usedAt = time.Now()
 	switch {
 	case err == nil && s.warned == nil:
@@ -216,28 +217,29 @@ func (s *session) run(ctx context.Context, calls []call) (row [][]byte, what fat
 	return nil, lost, err
 }
 
-// prepare prepares the statements that this connection does not know yet.
-func (s *session) prepare(ctx context.Context, calls []call) error {
+// prepare prepares the statements that this connection does not know yet; none
+// are prepared behind a pooler.
+func (s *session) prepare(ctx context.Context, calls []call) ([]*pgconn.StatementDescription, error) {
 	if !s.store.named() {
-		return nil
+		return nil, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, s.store.timeout)
-	defer cancel()
-	for _, c := range calls {
-		if _, err := s.conn.Prepare(ctx, c.statement.name, c.statement.sql); err != nil {
-			return err
+	prepared := make([]*pgconn.StatementDescription, len(calls))
+	for i, c := range calls {
+		var err error
+		if prepared[i], err = s.conn.Prepare(ctx, c.statement.name, c.statement.sql); err != nil {
+			return nil, err
 		}
 	}
-	return nil
+	return prepared, nil
 }
 
 // binaryFormat is the format of all parameters and results.
 var binaryFormat = []int16{pgx.BinaryFormatCode}
 
-func (s *session) send(p *pgconn.Pipeline, calls []call) {
-	if s.store.named() {
-		for _, c := range calls {
-			p.SendQueryPrepared(c.statement.name, c.params, binaryFormat, binaryFormat)
+func (s *session) send(p *pgconn.Pipeline, calls []call, prepared []*pgconn.StatementDescription) {
+	if prepared != nil {
+		for i, c := range calls {
+			p.SendQueryStatement(prepared[i], c.params, binaryFormat, binaryFormat)
 		}
 		return
 	}

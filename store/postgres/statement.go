@@ -3,6 +3,8 @@ package postgres
 import (
 	"fmt"
 	"strings"
+
+	"github.com/onceward/onceward/store"
 )
 
 // rows says how the rows of a source stand in a statement.
@@ -28,6 +30,9 @@ type shape struct {
 	placed bool
 }
 
+// single reports whether the batch is one change.
+func (sh shape) single() bool { return !sh.aside && sh.claims+sh.updates == one }
+
 // statement is a text with the types of its parameters.
 type statement struct {
 	name string // under which it is prepared; unique for the text
@@ -45,16 +50,21 @@ func (s *sources) scalar(k kind) string {
 	return fmt.Sprintf("$%d::%s", len(s.oids), k.sql)
 }
 
+// array is one parameter that is an array.
+func (s *sources) array(k kind) string {
+	s.oids = append(s.oids, k.array)
+	return fmt.Sprintf("$%d::%s[]", len(s.oids), k.sql)
+}
+
 // from is a source of rows under an alias: a row of parameters, or arrays.
 func from[T any](s *sources, r rows, fields []field[T], alias string) string {
 	params := make([]string, len(fields))
 	for i, f := range fields {
 		if r == one {
 			params[i] = s.scalar(f.kind)
-			continue
+		} else {
+			params[i] = s.array(f.kind)
 		}
-		s.oids = append(s.oids, f.kind.array)
-		params[i] = fmt.Sprintf("$%d::%s[]", len(s.oids), f.kind.sql)
 	}
 	list := strings.Join(params, ", ")
 	if r == one {
@@ -104,9 +114,7 @@ where u.gone is not null and b.operation_id = u.id and (u.gone >> b.part) & 1 = 
 		applied = append(applied, "select id from updated")
 	}
 	cte("applied", strings.Join(applied, " union all "))
-	cte("journaled", `insert into journal (xid, at, token, entries)
-select pg_current_xact_id(), clock_timestamp(), `+s.scalar(kindUUID)+`, `+s.scalar(kindBytes)+` || string_agg(e.entry, '')
-from `+from(s, many, entryFields, "e")+` where (e.id in (select id from applied)) is true having count(*) > 0`)
+	cte("journaled", journal(s, sh))
 	if sh.aside {
 		besides(s, cte)
 	}
@@ -115,6 +123,23 @@ from `+from(s, many, entryFields, "e")+` where (e.id in (select id from applied)
 		sql:  "with " + strings.Join(with, ", ") + "\nselect clock_timestamp(), array(select id from applied)",
 		oids: s.oids,
 	}
+}
+
+// journal appends the row of the journal: one for each commit that applied
+// something, with the entries of what it applied. The row is made for the whole
+// batch, and taken apart only where a change lost. An entry begins with its ID.
+func journal(s *sources, sh shape) string {
+	row, token := s.scalar(kindBytes), s.scalar(kindUUID)
+	insert := `insert into journal (xid, at, token, entries) select pg_current_xact_id(), clock_timestamp(), ` + token + `, `
+	if sh.single() {
+		return insert + row + ` from applied`
+	}
+	starts := s.array(kindInt4)
+	return insert + `case when count(*) = cardinality(` + starts + `) then ` + row + ` else (
+    select substring(` + row + ` for ` + fmt.Sprint(len(store.JournalHead)) + `) || string_agg(substring(` + row + ` from e.start for e.size), '' order by e.start)
+    from (select start, lead(start, 1, length(` + row + `) + 1) over (order by start) - start as size from unnest(` + starts + `) as start) e
+    where (encode(substring(` + row + ` from e.start for 16), 'hex')::uuid in (select id from applied)) is true) end
+from applied having count(*) > 0`
 }
 
 // besides adds what a batch writes besides operations and journal.

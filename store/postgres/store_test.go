@@ -2,7 +2,9 @@ package postgres_test
 
 import (
 	"context"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -81,4 +83,42 @@ func connect(tb testing.TB, dsn string) *pgx.Conn {
 	}
 	tb.Cleanup(func() { _ = conn.Close(context.Background()) })
 	return conn
+}
+
+// walPosition is how many bytes of log the server has written in its life.
+func walPosition(tb testing.TB, conn *pgx.Conn) int64 {
+	tb.Helper()
+	var at int64
+	if err := conn.QueryRow(tb.Context(), "select (pg_current_wal_insert_lsn() - '0/0')::bigint").Scan(&at); err != nil {
+		tb.Fatalf("read the position of the log: %v", err)
+	}
+	return at
+}
+
+// hotShare is how many of a hundred updates of operations stayed on their page
+// and touched no index. It closes the store, whose connection then reports.
+func hotShare(tb testing.TB, s *postgres.Store, conn *pgx.Conn) float64 {
+	tb.Helper()
+	if err := s.Close(); err != nil {
+		tb.Fatalf("close: %v", err)
+	}
+	deadline := time.Now().Add(10 * time.Second)
+	for time.Now().Before(deadline) {
+		var updates, hot float64
+		err := conn.QueryRow(tb.Context(), `select n_tup_upd, n_tup_hot_upd from pg_stat_user_tables
+where relname = 'operations' and schemaname = current_schema()`).Scan(&updates, &hot)
+		if err != nil {
+			tb.Fatalf("read statistics: %v", err)
+		}
+		if updates > 0 {
+			return 100 * hot / updates
+		}
+	}
+	tb.Fatal("the server reports no update")
+	return 0
+}
+
+func median(all []time.Duration) time.Duration {
+	slices.Sort(all)
+	return all[len(all)/2]
 }

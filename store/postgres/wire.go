@@ -239,7 +239,7 @@ func statesParam(states []onceward.State) param {
 type field[T any] struct {
 	name string
 	kind kind
-	put  func(b []byte, row *T) []byte
+	put  func(b []byte, row T) []byte
 }
 
 // appendArrays appends one parameter a field: the array of all rows' values.
@@ -248,7 +248,7 @@ func appendArrays[T any](params [][]byte, fields []field[T], rows []T) [][]byte 
 		f := &fields[i]
 		b := appendArrayHead(make([]byte, 0, 20+len(rows)*24), f.kind, len(rows))
 		for j := range rows {
-			b = f.put(b, &rows[j])
+			b = f.put(b, rows[j])
 		}
 		params = append(params, b)
 	}
@@ -256,7 +256,7 @@ func appendArrays[T any](params [][]byte, fields []field[T], rows []T) [][]byte 
 }
 
 // appendRow appends one parameter a field: the value of the one row.
-func appendRow[T any](params [][]byte, fields []field[T], row *T) [][]byte {
+func appendRow[T any](params [][]byte, fields []field[T], row T) [][]byte {
 	for i := range fields {
 		params = append(params, value(fields[i].put(make([]byte, 0, 24), row)))
 	}

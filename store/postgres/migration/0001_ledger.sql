@@ -29,22 +29,22 @@ create table operations (
     correlation_id text        collate "C",
     trace_parent   text        collate "C",
     alias_of       uuid,                    -- this ID is an earlier name of that operation; the row holds nothing else
-    effect         smallint    not null,
     contract       text        collate "C" not null,
     digest         bytea       not null,
     prints         bytea,
     provider_key   text        collate "C",
     input          bytea,
+    owner          text        collate "C", -- of the newest attempt
+    lease_until    timestamptz,             -- of the newest attempt
+    attempt        integer     not null,    -- number of the newest attempt: the fence
+    effect         smallint    not null,
+    side           smallint    not null,    -- parts that are in bodies, one bit each
     version        bigint      not null,
     updated_at     timestamptz not null,
-    lease_until    timestamptz,
     completed_at   timestamptz,
-    attempt        integer     not null,    -- number of the newest attempt: the fence
     state          smallint    not null,
-    side           smallint    not null,    -- parts that are in bodies, one bit each
     gone           smallint,                -- parts that the last update took out of bodies
     token          uuid        not null,    -- of the last write
-    owner          text        collate "C",
     reference      text        collate "C",
     request        bytea,
     result         bytea,
