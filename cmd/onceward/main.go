@@ -59,6 +59,6 @@ func newRoot() *cobra.Command {
 		return usageError("%s; see %s --help", err.Error(), c.CommandPath())
 	})
 	root.AddCommand(newServe(), newDemo(), newCall(), newOperation(), newReview(), newReplay(), newContract(), newTool(),
-		newSim(), newDoctor(), newMigrate(), newVersion())
+		newSim(), newDoctor(), newMigrate(), newVersion(), newReference())
 	return root
 }

@@ -5,14 +5,19 @@ import (
 	"os/exec"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"testing"
 )
+
+// folder is where build put the program; nothing until then.
+var folder atomic.Value
 
 var build = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("", "onceward-bin-")
 	if err != nil {
 		return "", err
 	}
+	folder.Store(dir)
 	bin := filepath.Join(dir, "onceward")
 	cmd := exec.Command("go", "build", "-o", bin, "github.com/onceward/onceward/cmd/onceward")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
@@ -34,9 +39,9 @@ func Binary(tb testing.TB) string {
 	return bin
 }
 
-// Remove removes what Binary built. Call it from TestMain.
+// Remove removes what Binary built, if anything. Call it from TestMain.
 func Remove() {
-	if bin, err := build(); err == nil {
-		_ = os.RemoveAll(filepath.Dir(bin))
+	if dir, ok := folder.Load().(string); ok {
+		_ = os.RemoveAll(dir)
 	}
 }
