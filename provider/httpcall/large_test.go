@@ -39,7 +39,14 @@ func serveOne(tb testing.TB, l net.Listener, play func(c net.Conn, br *bufio.Rea
 		_ = l.Close()
 		<-done
 	})
-	return l.Addr().String(), func() { <-done }
+	return l.Addr().String(), func() {
+		tb.Helper()
+		select {
+		case <-done:
+		case <-time.After(30 * time.Second):
+			tb.Fatal("no request came")
+		}
+	}
 }
 
 func large(url string, size int) *onceward.Request {
@@ -97,6 +104,7 @@ func TestBodyGoesOnAfterAnEarlySuccess(t *testing.T) {
 	var got int64
 	addr, wait := serveOne(t, listen(t), func(c net.Conn, _ *bufio.Reader, r *http.Request) {
 		_, _ = io.WriteString(c, providertest.OK)
+		<-time.After(300 * time.Millisecond) // longer than a refused body is still written
 		got, _ = io.Copy(io.Discard, r.Body)
 	})
 	req := large("http://"+addr+"/a", 32<<20)
@@ -144,7 +152,7 @@ func TestLeaseThatEndsWithinABodyStopsTheRest(t *testing.T) {
 		<-time.After(time.Until(<-lease) + 10*time.Millisecond)
 		got, _ = io.Copy(io.Discard, r.Body)
 	})
-	req := large("http://"+addr+"/a", 64<<20)
+	req := large("http://"+addr+"/a", 32<<20)
 	opts := write(addr)
 	opts.NotAfter = time.Now().Add(time.Second)
 	lease <- opts.NotAfter

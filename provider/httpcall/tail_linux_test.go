@@ -58,7 +58,7 @@ func child(role, addr string) {
 		httpcall.New(httpcall.Options{}).Send(context.Background(), req, opts)
 	case "stopped":
 		opts := write(addr)
-		opts.NotAfter = time.Now().Add(500 * time.Millisecond)
+		opts.NotAfter = time.Now().Add(time.Second)
 		opts.BeforeWrite = func() error {
 			fmt.Println("checked")
 			_, _ = bufio.NewReader(os.Stdin).ReadString('\n')
@@ -166,10 +166,28 @@ func TestGivenUpWriteLeavesNoRequestInTheKernel(t *testing.T) {
 	}
 }
 
+func TestLeaseThatEndsWhileTheServerDoesNotReadEndsTheWrite(t *testing.T) {
+	t.Parallel()
+	addr, _, got := stuckServer(t)
+	opts := write(addr)
+	req := large("http://"+addr, 32<<20)
+	opts.NotAfter = time.Now().Add(time.Second)
+	ev := newClient(t, httpcall.Options{}).Send(t.Context(), req, opts)
+	if took := ev.EndedAt.Sub(ev.StartedAt); took > 10*time.Second {
+		t.Errorf("took %v, want the lease's end", took)
+	}
+	if ev.Reach != onceward.ReachHeadersWritten || ev.ErrorCode != "lease_passed" {
+		t.Errorf("evidence = %s", show(ev))
+	}
+	if n := got(); n >= int64(len(req.Body)) {
+		t.Error("the whole request arrived")
+	}
+}
+
 func TestProcessStoppedBetweenCheckAndWriteDoesNotWriteAfterItsLease(t *testing.T) {
 	t.Parallel()
 	up := providertest.NewUpstream(t)
-	lease := time.Now().Add(500 * time.Millisecond)
+	lease := time.Now().Add(time.Second)
 	cmd, in, out := startChild(t, "stopped", up.Addr(), "checked")
 	if err := cmd.Process.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
