@@ -49,6 +49,7 @@ func TestPageOfAnotherOriginReachesNothing(t *testing.T) {
 		{[]string{"Origin: http://localhost:1"}, 403},
 		{[]string{"Origin: null"}, 403},
 		{[]string{"Origin: http://{self}@evil.example"}, 403},
+		{[]string{"Origin: http://evil@{self}"}, 403},
 		{[]string{"Origin: http://{self}/x"}, 403},
 		{[]string{"Origin: ftp://{self}"}, 403},
 		{[]string{"Origin: "}, 403},

@@ -51,9 +51,8 @@ func (c *limitedConn) Close() error {
 	return err
 }
 
-// CloseWrite lets net/http say the end of its answer before it closes a
-// connection on which the caller still sends: without it, the answer to a body
-// that is too long would be lost in a reset.
+// CloseWrite ends the answer while the caller may still send, as net/http does
+// with a request that it has not read to its end.
 func (c *limitedConn) CloseWrite() error {
 	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
 		return half.CloseWrite()

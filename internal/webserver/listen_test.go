@@ -51,3 +51,10 @@ func TestAddressThatIsTakenSaysSo(t *testing.T) {
 		t.Errorf("error is %v", err)
 	}
 }
+
+func TestEveryAddressIsNamedAsSuch(t *testing.T) {
+	t.Parallel()
+	if _, err := Listen(t.Context(), ":0", false); err == nil || !strings.Contains(err.Error(), "every address of this machine") {
+		t.Errorf("error is %v", err)
+	}
+}

@@ -112,7 +112,7 @@ func TestBodyThatDawdlesIsCutOff(t *testing.T) {
 	s := start(t, func(_ http.ResponseWriter, req *http.Request) {
 		_, err := io.ReadAll(req.Body)
 		failed <- err
-	}, func(o *Options) { o.BodyTimeout = 50 * time.Millisecond })
+	}, func(o *Options) { o.RequestTimeout = 50 * time.Millisecond })
 	c := s.dial()
 	if _, err := io.WriteString(c, "POST / HTTP/1.1\r\nHost: "+s.Addr().String()+"\r\nContent-Length: 10\r\n\r\n{"); err != nil {
 		t.Fatal(err)
@@ -123,7 +123,7 @@ func TestBodyThatDawdlesIsCutOff(t *testing.T) {
 	}
 }
 
-func TestHandlerMayWaitLongerThanABodyMayTake(t *testing.T) {
+func TestHandlerMayWaitLongerThanARequestMayTake(t *testing.T) {
 	t.Parallel()
 	const within = 50 * time.Millisecond
 	s := start(t, func(w http.ResponseWriter, req *http.Request) {
@@ -133,10 +133,10 @@ func TestHandlerMayWaitLongerThanABodyMayTake(t *testing.T) {
 		select { // the caller must not seem to hang up when the body's time is over
 		case <-req.Context().Done():
 			t.Error("the request ended while its handler waited")
-		case <-time.After(3 * within):
+		case <-time.After(3 * within): // on a real connection only real time passes
 		}
 		hello(w, req)
-	}, func(o *Options) { o.BodyTimeout = within })
+	}, func(o *Options) { o.RequestTimeout = within })
 	for _, framing := range []string{"Content-Length: 2\r\n\r\n{}", "Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n"} {
 		if res := s.raw("POST / HTTP/1.1\r\nHost: " + s.Addr().String() + "\r\n" + framing); res.StatusCode != 200 {
 			t.Errorf("status %d after %q", res.StatusCode, framing)
@@ -237,7 +237,11 @@ func TestShutdownCutsOffWhatDoesNotEnd(t *testing.T) {
 	if err := s.Shutdown(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("shut down: %v, want the context's end", err)
 	}
-	<-hungUp
+	select {
+	case <-hungUp:
+	case <-time.After(20 * time.Second):
+		t.Error("the request was not cut off")
+	}
 }
 
 func TestEveryRequestHasAName(t *testing.T) {
@@ -258,5 +262,35 @@ func TestEveryRequestHasAName(t *testing.T) {
 		if got := s.raw("GET / HTTP/1.1" + host + "X-Request-ID: " + bad + "\r\n\r\n").Header.Get(RequestIDHeader); !strings.HasPrefix(got, "req_") {
 			t.Errorf("the unusable name %.10q became %.10q", bad, got)
 		}
+	}
+}
+
+func TestLimitedConnectionCanEndItsAnswerAlone(t *testing.T) {
+	t.Parallel()
+	inner, err := Listen(t.Context(), "127.0.0.1:0", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := limitConnections(inner, 1)
+	defer l.Close()
+	client, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	c, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	half, ok := c.(interface{ CloseWrite() error }) // what net/http looks for
+	if !ok {
+		t.Fatal("net/http cannot end its answer and go on reading")
+	}
+	if err := errors.Join(half.CloseWrite(), client.SetDeadline(time.Now().Add(20*time.Second))); err != nil {
+		t.Fatal(err)
+	}
+	if b, err := io.ReadAll(client); err != nil || len(b) > 0 {
+		t.Errorf("the answer did not end: %q, %v", b, err)
 	}
 }
