@@ -370,6 +370,27 @@ func (r *replica) recorded(op *onceward.Operation, event string) bool {
 	return false
 }
 
+// patience is how long a test waits for what has to come at once, before it
+// fails instead of hanging.
+const patience = 20 * time.Second
+
+func await[T any](t testing.TB, ch <-chan T, what string) T {
+	t.Helper()
+	select {
+	case v := <-ch:
+		return v
+	case <-time.After(patience):
+		t.Fatalf("it never came: %s", what)
+		panic("unreachable")
+	}
+}
+
+// held waits until the provider keeps a write waiting.
+func held(t testing.TB, h *oncewardtest.Held) {
+	t.Helper()
+	await(t, h.Reached(), "the write that is to be held")
+}
+
 func wantCode(t testing.TB, err error, code onceward.Code) {
 	t.Helper()
 	if onceward.CodeOf(err) != code {

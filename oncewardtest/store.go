@@ -46,8 +46,13 @@ func (s *FaultyStore) GoAway() { s.set(true, false) }
 // GoReadOnly makes every call that writes fail with CodeLedgerReadOnly until ComeBack.
 func (s *FaultyStore) GoReadOnly() { s.set(false, true) }
 
-// ComeBack lets everything through again.
-func (s *FaultyStore) ComeBack() { s.set(false, false) }
+// ComeBack lets everything through again, and forgets what was scripted.
+func (s *FaultyStore) ComeBack() {
+	s.set(false, false)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.script = nil
+}
 
 func (s *FaultyStore) set(away, readOnly bool) {
 	s.mu.Lock()
