@@ -97,6 +97,17 @@ verify: ## fail if a generated file is not what make generate writes
 	fi; \
 	go mod verify
 
+RADICALE := $(shell command -v radicale)
+STRIPE   := tools/stripe/node_modules/.bin/stripe-stateful-mock
+
+.PHONY: thirdparty
+thirdparty: $(STRIPE) ## run the examples against servers that we did not write (Radicale, a Stripe mock)
+	@if [ -z "$(RADICALE)" ]; then echo 'radicale is missing; install it: apt-get install radicale' >&2; exit 3; fi
+	go test -tags thirdparty -count=1 $(TESTFLAGS) ./examples/thirdparty
+
+$(STRIPE):
+	npm install --no-audit --no-fund --prefix tools/stripe stripe-stateful-mock@0.0.16
+
 .PHONY: clean
 clean: ## remove what this file builds
 	rm -rf bin

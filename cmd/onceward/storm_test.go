@@ -160,36 +160,47 @@ func newStorm(t *testing.T, db func(i int) string, replicas int) *storm {
 	return s
 }
 
+// strike does something to a server that it does not expect.
+type strike func(*testing.T, *rand.Rand, *proctest.Server) error
+
+// pause lets real processes run for a while: how long is what the seed draws.
+func pause(t *testing.T, d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-t.Context().Done():
+	}
+}
+
 // rage strikes at random servers, and leaves every one of them running.
-func (s *storm) rage(strikes int, strike func(*rand.Rand, *proctest.Server) error) {
+func (s *storm) rage(strikes int, hit strike) {
 	r := rand.New(rand.NewPCG(s.seed, 2))
 	for range strikes {
-		time.Sleep(time.Duration(100+r.IntN(400)) * time.Millisecond) // the moment of a strike is what is drawn
-		if err := strike(r, s.servers[r.IntN(len(s.servers))]); err != nil {
+		pause(s.t, time.Duration(100+r.IntN(400))*time.Millisecond) // the moment of a strike is what is drawn
+		if err := hit(s.t, r, s.servers[r.IntN(len(s.servers))]); err != nil {
 			s.t.Error(err)
 			return
 		}
 	}
 }
 
-func kill(_ *rand.Rand, srv *proctest.Server) error {
+func kill(_ *testing.T, _ *rand.Rand, srv *proctest.Server) error {
 	srv.Kill()
 	return srv.TryStart("")
 }
 
 // freeze stops a process for longer or shorter than a lease.
-func freeze(r *rand.Rand, srv *proctest.Server) error {
+func freeze(t *testing.T, r *rand.Rand, srv *proctest.Server) error {
 	srv.Signal(syscall.SIGSTOP)
-	time.Sleep(time.Duration(200+r.IntN(7000)) * time.Millisecond)
+	pause(t, time.Duration(200+r.IntN(7000))*time.Millisecond)
 	srv.Signal(syscall.SIGCONT)
 	return nil
 }
 
-func (s *storm) run(strikes int, strike func(*rand.Rand, *proctest.Server) error) {
+func (s *storm) run(strikes int, hit strike) {
 	ctx, cancel := context.WithTimeout(s.t.Context(), 4*time.Minute)
 	defer cancel()
 	done := s.callers(ctx)
-	s.rage(strikes, strike)
+	s.rage(strikes, hit)
 	done.Wait()
 	s.judge()
 }
