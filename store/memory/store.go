@@ -79,6 +79,17 @@ func (s *Store) Journal() [][]store.Entry {
 	return slices.Clone(s.data.journal)
 }
 
+// SideBodies counts the long parts that are kept beside the rows.
+func (s *Store) SideBodies() int {
+	s.data.mu.RLock()
+	defer s.data.mu.RUnlock()
+	n := 0
+	for _, old := range s.data.rows {
+		n += len(old.bodies)
+	}
+	return n
+}
+
 // Now is the store's clock.
 func (s *Store) Now(ctx context.Context) (time.Time, error) {
 	if err := s.open(ctx, "read clock"); err != nil {

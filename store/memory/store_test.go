@@ -18,10 +18,11 @@ func TestStore(t *testing.T) {
 		s := memory.New(memory.Options{Now: func() time.Time { return time.Now().Add(time.Duration(offset.Load())) }})
 		t.Cleanup(func() { _ = s.Close() })
 		return storetest.Opened{
-			Store:   s,
-			Again:   func(*testing.T) onceward.Store { return s.Again() },
-			Advance: func(d time.Duration) { offset.Add(int64(d)) },
-			Journal: func(*testing.T) [][]store.Entry { return s.Journal() },
+			Store:      s,
+			Again:      func(*testing.T) onceward.Store { return s.Again() },
+			Advance:    func(d time.Duration) { offset.Add(int64(d)) },
+			SideBodies: func(*testing.T) int { return s.SideBodies() },
+			Journal:    func(*testing.T) [][]store.Entry { return s.Journal() },
 		}
 	})
 }

@@ -24,6 +24,19 @@ func Journal(t testing.TB, s *Store) [][]store.Entry {
 	return all
 }
 
+// SideBodies counts the rows of the side table.
+func SideBodies(t testing.TB, s *Store) int {
+	t.Helper()
+	var n int64
+	err := s.readRaw(context.Background(), "count bodies", func(c *conn) error {
+		return c.query(`SELECT count(*) FROM bodies`, nil, func(r *rower) error { n = r.int(); return nil })
+	})
+	if err != nil {
+		t.Fatalf("count bodies: %v", err)
+	}
+	return int(n)
+}
+
 // On makes the options use a file system of the driver.
 func (o Options) On(vfs string) Options {
 	o.vfs = vfs

@@ -131,7 +131,7 @@ func (s *Store) bringForward(ctx context.Context, c *conn) error {
 		return err
 	}
 	d := &database{c: c, now: s.now}
-	state, err := d.State(ctx) // before anything is written, for it may not be ours
+	state, err := d.look(ctx) // before anything is written, for it may not be ours
 	if errors.Is(err, sqlite3.NOTADB) {
 		return &onceward.Error{
 			Code: onceward.CodeLedgerForeign, Op: "open ledger", Message: "the file is no SQLite database",
@@ -185,7 +185,7 @@ func (s *Store) open() (*conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := db.BusyTimeout(s.opts.LockWait); err != nil {
+	if err := pollLock(db, s.opts.LockWait); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
 	return &conn{db: db, stmts: map[string]*sqlite3.Stmt{}}, nil
@@ -269,7 +269,21 @@ func (d *database) migrate(ctx context.Context, steps []migration.Step) error {
 	return err
 }
 
-// State reads what the file is; it writes nothing.
+// look is State in a transaction of its own.
+func (d *database) look(ctx context.Context) (migration.State, error) {
+	if err := d.c.run("BEGIN"); err != nil {
+		return migration.State{}, err
+	}
+	state, err := d.State(ctx)
+	if err != nil {
+		d.c.db.SetInterrupt(context.Background())
+		return migration.State{}, errors.Join(err, d.c.run("ROLLBACK"))
+	}
+	return state, d.c.run("COMMIT")
+}
+
+// State reads what the file is; it writes nothing. The caller holds a
+// transaction open: another process may be making the ledger between two reads.
 func (d *database) State(context.Context) (migration.State, error) {
 	var id, tables, ours int64
 	var first string

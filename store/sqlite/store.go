@@ -33,6 +33,7 @@ type Store struct {
 	path    string
 	opts    Options
 	writer  chan *conn // the one connection that writes; nil in it: to be opened
+	turn    turn       // of whoever has taken the writer
 	readers chan *conn // the connections that read; nil among them: to be opened
 	closing sync.Once
 	closed  chan struct{}
@@ -159,6 +160,8 @@ func (s *Store) write(ctx context.Context, op string, fn func(c *conn) error) er
 		return err
 	}
 	defer give(s.writer, c)
+	defer func() { s.turn.ended(time.Now()) }()
+	wait(ctx, s.turn.next(time.Now()))
 	c.db.SetInterrupt(ctx)
 	if err := c.run("BEGIN IMMEDIATE"); err != nil {
 		return interrupted(ctx, op, err)

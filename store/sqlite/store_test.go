@@ -20,10 +20,11 @@ func TestStore(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "ledger.db")
 		s := open(t, path, opts)
 		return storetest.Opened{
-			Store:   s,
-			Again:   func(t *testing.T) onceward.Store { return open(t, path, opts) },
-			Advance: func(d time.Duration) { offset.Add(int64(d)) },
-			Journal: func(t *testing.T) [][]store.Entry { return sqlite.Journal(t, s) },
+			Store:      s,
+			Again:      func(t *testing.T) onceward.Store { return open(t, path, opts) },
+			Advance:    func(d time.Duration) { offset.Add(int64(d)) },
+			SideBodies: func(t *testing.T) int { return sqlite.SideBodies(t, s) },
+			Journal:    func(t *testing.T) [][]store.Entry { return sqlite.Journal(t, s) },
 		}
 	})
 }

@@ -27,6 +27,14 @@ func noise(n int) []byte {
 	return b
 }
 
+// aside fails the test unless the side table holds n parts.
+func (f *fixture) aside(what string, n int) {
+	f.Helper()
+	if f.SideBodies != nil {
+		f.equal("the parts in the side table "+what, n, f.SideBodies(f.T))
+	}
+}
+
 func largeBodies(f *fixture) {
 	const mebibyte = 1 << 20
 	op := f.claimed("k", func(o *onceward.Operation) {
@@ -43,9 +51,11 @@ func largeBodies(f *fixture) {
 func largeBodyGoes(f *fixture) {
 	op := f.claimed("k", func(o *onceward.Operation) { o.Input, o.Request.Body = noise(9000), noise(9000) })
 	f.store(insert(op))
+	f.aside("after the claim", 2)
 	end := next(op, func(o *onceward.Operation) { o.Input, o.Request = nil, nil })
 	f.store(update(end))
 	f.stored(end)
+	f.aside("after the end", 0)
 }
 
 func largeBodyIsReplaced(f *fixture) {
@@ -62,6 +72,7 @@ func largeBodyShrinks(f *fixture) {
 	op = next(op, func(o *onceward.Operation) { o.Input = noise(90) })
 	f.store(update(op))
 	f.stored(op)
+	f.aside("of a short input", 0)
 	op = next(op, func(o *onceward.Operation) { o.Input = noise(9002) })
 	f.store(update(op))
 	f.stored(op)

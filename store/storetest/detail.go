@@ -88,6 +88,7 @@ func slimRemoves(f *fixture) {
 	f.equal("the timeline of the tombstone", 0, len(f.records(slim.ID)))
 	f.stored(neighbour)
 	f.equal("the timeline of its neighbour", c.Records, f.records(neighbour.ID))
+	f.aside("beside a tombstone", 1) // its neighbour's
 }
 
 func tombstoneRefuses(f *fixture) {

@@ -22,6 +22,11 @@ type Opened struct {
 	// for a twentieth of a second at most.
 	Advance func(d time.Duration)
 
+	// SideBodies counts the parts that the side table holds of all operations:
+	// what is not needed any more must be gone, and no load shows that. Nil where
+	// nobody can look.
+	SideBodies func(t *testing.T) int
+
 	// Journal reads the whole journal in the order of its positions: one
 	// element a commit.
 	Journal func(t *testing.T) [][]store.Entry
