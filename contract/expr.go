@@ -16,8 +16,8 @@ import (
 
 // Limits of an expression.
 const (
-	exprCharactersMax = 4096      // of its source
-	exprCostMax       = 1_000_000 // CEL cost units of one evaluation
+	exprCharactersMax = 4096    // of its source
+	exprCostMax       = 100_000 // CEL cost units of one evaluation
 )
 
 // scope says which variables an expression may use besides input, env,
@@ -102,6 +102,8 @@ type program struct {
 	// without CEL, and keeps the JSON token.
 	path *onceward.Path
 	root bool // the expression is input itself
+	// field is set if the expression is one field of operation, read without CEL.
+	field string
 }
 
 // compile type-checks an expression. want is the type it must have, nil if any.
@@ -127,12 +129,15 @@ func compile(src string, s scope, want *cel.Type) (*program, error) {
 	}
 	p := &program{source: src, uses: found}
 	p.path, p.root = found.plainPath()
-	rep := checked.NativeRep()
-	p.cel, err = env.Program(checked,
-		cel.CostLimit(exprCostMax),
+	p.field = found.plainField
+	options := []cel.ProgramOption{
 		cel.EvalOptions(cel.OptOptimize),
-		cel.CustomDecoratorV2(exactNumbers(rep.GetType)),
-	)
+		cel.CustomDecoratorV2(exactNumbers(checked.NativeRep().GetType)),
+	}
+	if found.loops { // without a loop, the source's length bounds the steps
+		options = append(options, cel.CostLimit(exprCostMax))
+	}
+	p.cel, err = env.Program(checked, options...)
 	if err != nil {
 		return nil, fmt.Errorf("it cannot be compiled: %w", err)
 	}
@@ -189,6 +194,9 @@ func (p *program) eval(v *variables) (ref.Val, error) {
 		}
 		return valueOf(n), nil
 	}
+	if p.field != "" {
+		return types.String(v.operationField(p.field)), nil
+	}
 	out, _, err := p.cel.Eval(v)
 	if err != nil {
 		return nil, p.explain(err, v)
@@ -233,6 +241,19 @@ func (p *program) explain(err error, v *variables) error {
 
 // text is the program's value as it stands inside a longer text.
 func (p *program) text(v *variables) (string, error) {
+	if p.field != "" {
+		return v.operationField(p.field), nil
+	}
+	if n, ok, err := p.node(v); ok && err == nil {
+		switch n.Kind() {
+		case onceward.NodeString:
+			s, _ := n.Text()
+			return s, nil
+		case onceward.NodeNumber:
+			return string(n.AppendCanonical(nil)), nil
+		case onceward.NodeNull, onceward.NodeBool, onceward.NodeArray, onceward.NodeObject:
+		}
+	}
 	out, err := p.eval(v)
 	if errors.Is(err, errAbsent) {
 		return "", &plainError{p.absentMessage()}

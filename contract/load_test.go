@@ -2,6 +2,7 @@ package contract
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -187,9 +188,27 @@ func TestVersionIsOfTheMeaning(t *testing.T) {
 
 func TestTooLongFileIsRefused(t *testing.T) {
 	t.Parallel()
-	long := minimal + "#" + strings.Repeat("x", FileBytesMax)
-	if got := problemsOf(t, long); len(got) != 1 || !strings.Contains(got[0], "longer than 1048576 bytes") {
-		t.Errorf("got %v", got)
+	for long, want := range map[string]string{
+		minimal + "#" + strings.Repeat("x", FileBytesMax):                         "f.yaml: the file is longer than 1048576 bytes",
+		minimal + "---\n" + minimal + "#" + strings.Repeat("x", DocumentBytesMax): "f.yaml:8: the document is longer than 131072 bytes",
+		minimal + strings.Repeat("---\n"+minimal, DocumentsMax):                   "f.yaml: the file holds more than 256 documents",
+		minimal + "  serialize_by: >\n    input.id\n" + strings.Repeat("\n", 65):  "f.yaml:73: more than 64 empty lines in a row",
+	} {
+		if got := problemsOf(t, long); len(got) != 1 || got[0] != want {
+			t.Errorf("got %.200v, want %s", got, want)
+		}
+	}
+}
+
+func TestProblemsAreNotListedWithoutEnd(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	for i := range 300 {
+		fmt.Fprintf(&b, "unknown%d: 1\n", i)
+	}
+	got := problemsOf(t, minimal+b.String())
+	if len(got) != problemsMax+1 || got[problemsMax] != "f.yaml:107: there are more problems from here on" {
+		t.Errorf("%d problems, the last is %s", len(got), got[len(got)-1])
 	}
 }
 

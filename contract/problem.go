@@ -50,6 +50,9 @@ func (ps Problems) Error() string {
 	return strings.Join(lines, "\n")
 }
 
+// problemsMax is how many problems are listed.
+const problemsMax = 100
+
 // err returns the problems as an Error with CodeContractInvalid, nil if there
 // are none.
 func (ps Problems) err() error {
@@ -59,6 +62,10 @@ func (ps Problems) err() error {
 	slices.SortStableFunc(ps, func(a, b Problem) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
+	if len(ps) > problemsMax {
+		last := ps[problemsMax]
+		ps = append(ps[:problemsMax:problemsMax], Problem{File: last.File, Line: last.Line, Message: "there are more problems from here on"})
+	}
 	noun := "problem"
 	if len(ps) > 1 {
 		noun = "problems"

@@ -26,7 +26,10 @@ type uses struct {
 	wholeSecret   bool
 	dynamicRegexp bool
 
-	plain *inputUse // the whole expression is this look-up
+	loops bool // all, exists, map, filter
+
+	plain      *inputUse // the whole expression is this look-up
+	plainField string    // the whole expression is this field of operation
 }
 
 // inputUse is one look-up into the input.
@@ -60,8 +63,13 @@ func (u *uses) plainPath() (path *onceward.Path, root bool) {
 // usesOf walks an expression.
 func usesOf(e ast.Expr) uses {
 	w := usesWalker{}
-	if c, ok := chainOf(e); ok && c.root == "input" && c.complete() {
-		w.uses.plain = &inputUse{path: c.path(), complete: true}
+	if c, ok := chainOf(e); ok && c.complete() {
+		switch {
+		case c.root == "input":
+			w.uses.plain = &inputUse{path: c.path(), complete: true}
+		case c.root == "operation" && len(c.steps) == 1 && slices.Contains(operationFields, c.steps[0].name):
+			w.uses.plainField = c.steps[0].name
+		}
 	}
 	w.walk(e)
 	return w.uses
@@ -124,6 +132,7 @@ func (w *usesWalker) call(c ast.CallExpr) {
 }
 
 func (w *usesWalker) comprehension(c ast.ComprehensionExpr) {
+	w.uses.loops = true
 	w.walk(c.IterRange())
 	w.walk(c.AccuInit())
 	depth := len(w.bound)

@@ -1,6 +1,9 @@
 package contract
 
 import (
+	"slices"
+	"strings"
+
 	"cel.dev/cel-go/common/types"
 	"cel.dev/cel-go/common/types/ref"
 	"cel.dev/cel-go/interpreter"
@@ -41,23 +44,33 @@ func (v *variables) ResolveName(name string) (any, bool) {
 		return v.secret, v.secret != nil
 	case "item":
 		return v.item, v.item != nil
-	case "operation.id":
-		return types.String(v.id.String()), true
-	case "operation.key":
-		return types.String(v.key), true
-	case "operation.provider_key":
-		return types.String(v.providerKey), true
-	case "operation.tool":
-		return types.String(v.tool), true
-	case "operation.tenant":
-		return types.String(v.tenant), true
-	case "operation.reference":
-		return types.String(v.reference), true
+	}
+	if field, ok := strings.CutPrefix(name, "operation."); ok && slices.Contains(operationFields, field) {
+		return types.String(v.operationField(field)), true
 	}
 	if v.response != nil {
 		return v.response.resolve(name)
 	}
 	return nil, false
+}
+
+// operationField is operation.FIELD.
+func (v *variables) operationField(field string) string {
+	switch field {
+	case "id":
+		return v.id.String()
+	case "key":
+		return v.key
+	case "provider_key":
+		return v.providerKey
+	case "tool":
+		return v.tool
+	case "tenant":
+		return v.tenant
+	case "reference":
+		return v.reference
+	}
+	return ""
 }
 
 // responseVars is an answer as expressions see it; parts are made when asked for.

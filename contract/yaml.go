@@ -20,7 +20,9 @@ import (
 const (
 	FileBytesMax     = 1 << 20 // of one file
 	DocumentsMax     = 256     // in one file
-	documentNodesMax = 20_000  // values in one document, aliases counted as often as they are used
+	DocumentBytesMax = 128 << 10
+	emptyLinesMax    = 64     // in a row: the YAML parser takes quadratic time over them
+	documentNodesMax = 20_000 // values in one document, aliases counted as often as they are used
 	documentDepthMax = 64
 )
 
@@ -87,6 +89,14 @@ func readYAML(file string, doc rawDocument) (*node, Problems) {
 		r.problem(pos{}, "the file is not UTF-8")
 		return nil, r.problems
 	}
+	if len(doc.text) > DocumentBytesMax {
+		r.problem(pos{}, "the document is longer than %d bytes", DocumentBytesMax)
+		return nil, r.problems
+	}
+	if line := emptyLines(doc.text); line > 0 {
+		r.problem(pos{line: doc.line + line - 1}, "more than %d empty lines in a row", emptyLinesMax)
+		return nil, r.problems
+	}
 	body := r.parse(doc.text)
 	if len(r.problems) > 0 {
 		return nil, r.problems
@@ -96,6 +106,22 @@ func readYAML(file string, doc rawDocument) (*node, Problems) {
 		return nil, r.problems
 	}
 	return root, nil
+}
+
+// emptyLines is the line at which there are too many empty lines in a row, 0 if
+// there are not.
+func emptyLines(text []byte) int {
+	line, run := 0, 0
+	for l := range bytes.Lines(text) {
+		line++
+		if run++; len(bytes.TrimSpace(l)) > 0 {
+			run = 0
+		}
+		if run > emptyLinesMax {
+			return line
+		}
+	}
+	return 0
 }
 
 func (r *yamlReader) problem(at pos, format string, args ...any) *node {
