@@ -2,6 +2,7 @@ package onceward
 
 import (
 	"context"
+	"slices"
 	"time"
 )
 
@@ -82,10 +83,7 @@ func (l *Ledger) fence(op *Operation, lease time.Time) error {
 	if sw, paused := l.switches.find(op.Tenant, op.Tool); paused {
 		return &Error{Code: CodeStateForbids, Op: "send attempt", OperationID: op.ID, Message: "the tool is paused: " + sw.Reason}
 	}
-	if op.pastNotAfter(l.clock.now()) && op.OpenAttempts() == 0 {
-		return &Error{Code: CodeStateForbids, Op: "send attempt", OperationID: op.ID, Message: "the intent is older than not_after"}
-	}
-	return nil
+	return op.MaySend(l.clock.now())
 }
 
 // toLedgerTime converts the evidence's instants, which are local, to ledger time.
@@ -211,11 +209,8 @@ func poisonedRecord(err error) bool {
 	return Is(err, CodeTooLarge) || Is(err, CodeInvalidInput) || Is(err, CodeLedgerCorrupt)
 }
 
+// finalRecordCodes are failures of a record that trying again cannot mend.
+var finalRecordCodes = []Code{CodeFenceLost, CodeStateForbids, CodeInternal, CodeLedgerCorrupt, CodeKeyCollision, CodeLedgerForeign, CodeLedgerTooNew}
+
 // retryableRecord reports whether a failed record may succeed later.
-func retryableRecord(err error) bool {
-	switch CodeOf(err) {
-	case CodeFenceLost, CodeStateForbids, CodeInternal, CodeLedgerCorrupt, CodeKeyCollision, CodeLedgerForeign, CodeLedgerTooNew:
-		return false
-	}
-	return true
-}
+func retryableRecord(err error) bool { return !slices.Contains(finalRecordCodes, CodeOf(err)) }

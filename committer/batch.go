@@ -2,6 +2,7 @@ package committer
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/onceward/onceward"
@@ -61,11 +62,7 @@ func (c *Committer) settle(changes []onceward.Change) (onceward.Commit, error) {
 	return onceward.Commit{}, lost // not the last error: the first run may have been recorded
 }
 
-// poisoned reports whether the data, not the ledger, is at fault.
-func poisoned(err error) bool {
-	switch onceward.CodeOf(err) {
-	case onceward.CodeTooLarge, onceward.CodeLedgerCorrupt, onceward.CodeKeyCollision, onceward.CodeInvalidInput:
-		return true
-	}
-	return false
-}
+// poisonCodes say that the data, not the ledger, is at fault.
+var poisonCodes = []onceward.Code{onceward.CodeTooLarge, onceward.CodeLedgerCorrupt, onceward.CodeKeyCollision, onceward.CodeInvalidInput}
+
+func poisoned(err error) bool { return slices.Contains(poisonCodes, onceward.CodeOf(err)) }

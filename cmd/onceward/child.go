@@ -34,7 +34,8 @@ func startServer(ctx context.Context, cl *client, args serverArgs) (*child, erro
 		return nil, err
 	}
 	c := &child{log: &tailBuffer{}, done: make(chan struct{})}
-	c.cmd = exec.Command(self, "serve", "--db", "sqlite:"+args.db, "--contracts", args.contracts, "--listen", args.listen)
+	// Why no cancellation by ctx: it would kill the server where it should drain.
+	c.cmd = exec.CommandContext(context.WithoutCancel(ctx), self, "serve", "--db", "sqlite:"+args.db, "--contracts", args.contracts, "--listen", args.listen)
 	c.cmd.Env = append(append(os.Environ(), args.env...), crashpoint.Variable+"="+args.crash)
 	c.cmd.Stdout, c.cmd.Stderr = c.log, c.log
 	if err := c.cmd.Start(); err != nil {

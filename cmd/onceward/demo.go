@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"net"
 	"os"
 	"path/filepath"
 	"time"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/onceward/onceward/examples"
 	"github.com/onceward/onceward/internal/simprovider"
+	"github.com/onceward/onceward/internal/webserver"
 )
 
 func newDemo() *cobra.Command {
@@ -104,7 +104,7 @@ func (d *demo) setUp(ctx context.Context) (cleanup func(), err error) {
 	if err := os.CopyFS(filepath.Join(d.dir, "contracts"), subFS(examples.Sim, "sim")); err != nil {
 		return cleanup, err
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := webserver.Listen(ctx, "127.0.0.1:0", false)
 	if err != nil {
 		return cleanup, err
 	}
@@ -113,11 +113,11 @@ func (d *demo) setUp(ctx context.Context) (cleanup func(), err error) {
 	go func() { _ = serveSim(sctx, simprovider.New(simprovider.Options{}), l); close(served) }()
 	undo = append(undo, func() { stop(); <-served })
 	d.sim = "http://" + l.Addr().String()
-	if d.listen, err = freeAddress(); err != nil {
+	if d.listen, err = freeAddress(ctx); err != nil {
 		return cleanup, err
 	}
 	d.client = &client{base: "http://" + d.listen, http: httpClient(90 * time.Second)}
-	undo = append(undo, func() { d.child.stop() })
+	undo = append(undo, func() { _ = d.child.stop() })
 	d.say("A provider that counts what really happens: %s", d.sim)
 	d.say("A server with an embedded ledger:           %s\n", d.client.base)
 	return cleanup, d.start(ctx, "")
@@ -142,8 +142,8 @@ func (d *demo) start(ctx context.Context, crash string) (err error) {
 
 func (d *demo) say(format string, args ...any) { fmt.Fprintf(d.out, format+"\n", args...) }
 
-func freeAddress() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+func freeAddress(ctx context.Context) (string, error) {
+	l, err := webserver.Listen(ctx, "127.0.0.1:0", false)
 	if err != nil {
 		return "", err
 	}

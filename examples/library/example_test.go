@@ -31,13 +31,13 @@ func Example() {
 	check(err)
 	store, err := sqlite.Open(ctx, tempFile("ledger.db"), sqlite.Options{})
 	check(err)
-	defer store.Close()
+	defer func() { check(store.Close()) }()
 	registry := onceward.NewRegistry(store, nil)
 	check(registry.Activate(ctx, []onceward.Tool{tools[0]}, false))
 	ledger, err := onceward.New(onceward.Options{Store: store, Tools: registry, Provider: httpcall.New(httpcall.Options{})})
 	check(err)
 	check(ledger.Start(ctx))
-	defer ledger.Close(ctx)
+	defer func() { check(ledger.Close(ctx)) }()
 
 	for range 3 { // a queue that delivers the same order three times
 		answer, err := ledger.Submit(ctx, onceward.Intent{Principal: onceward.LocalPrincipal(), Tool: "orders.charge",

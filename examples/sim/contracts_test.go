@@ -213,8 +213,7 @@ func TestLostAnswerIsSettledAsItsClassSays(t *testing.T) {
 			tool, op := b.intent(w.tool, w.input)
 			b.attempt(tool, op, "drop_after_commit")
 			b.wantEffects(w, 1)
-			switch op.Effect {
-			case onceward.EffectKeyedWrite, onceward.EffectConditionalWrite: // sent again, byte for byte
+			if op.Effect == onceward.EffectKeyedWrite || op.Effect == onceward.EffectConditionalWrite { // sent again, byte for byte
 				if j := b.attempt(tool, op, ""); j.Verdict != onceward.VerdictDone || j.Reference == "" {
 					t.Errorf("second attempt: %+v", j)
 				}

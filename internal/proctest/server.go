@@ -47,10 +47,7 @@ func NewServer(tb testing.TB, db string, contracts []string, env ...string) *Ser
 // FreeAddress returns a loopback address that was free a moment ago.
 func FreeAddress(tb testing.TB) string {
 	tb.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		tb.Fatal(err)
-	}
+	l := listen(tb)
 	defer l.Close()
 	return l.Addr().String()
 }
@@ -78,7 +75,7 @@ func (s *Server) TryStart(crash string) error {
 	if err != nil {
 		return fmt.Errorf("build onceward: %w", err)
 	}
-	cmd := exec.Command(bin, args...)
+	cmd := exec.CommandContext(context.Background(), bin, args...) // Cleanup kills it
 	cmd.Env = append(append(os.Environ(), s.Env...), crashpoint.Variable+"="+crash)
 	s.mu.Lock()
 	if s.log == nil {
@@ -192,7 +189,7 @@ func (t *tail) String() string {
 
 func listen(tb testing.TB) net.Listener {
 	tb.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := new(net.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		tb.Fatal(err)
 	}
