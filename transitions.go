@@ -43,19 +43,19 @@ var transitions = map[EventKind]map[State]Cell{
 		StateOutcomeUnknown: to(StateSucceeded, StateNeedsReview),
 		StateSucceeded:      to(StateSucceeded, StateNeedsReview),
 		StateFailed:         to(StateSucceeded),
-		StateAbandoned:      to(StateSucceeded),
+		StateAbandoned:      to(StateSucceeded, StateNeedsReview),
 		StateCancelled:      to(StateSucceeded),
 	}, StateNeedsReview, StateCompensated),
 	KindAttemptNotDone: keeps(map[State]Cell{
-		StateEffectPending:  to(StateReady, StateFailed, StateCancelled, StateOutcomeUnknown, StateEffectPending, StateSucceeded),
-		StateOutcomeUnknown: to(StateOutcomeUnknown, StateReady, StateFailed, StateCancelled, StateSucceeded),
+		StateEffectPending:  to(StateReady, StateFailed, StateCancelled, StateOutcomeUnknown, StateEffectPending, StateSucceeded, StateNeedsReview),
+		StateOutcomeUnknown: to(StateOutcomeUnknown, StateReady, StateFailed, StateCancelled, StateSucceeded, StateNeedsReview),
 	}, StateReady, StateNeedsReview, StateSucceeded, StateFailed, StateAbandoned, StateCancelled, StateCompensated),
 	KindAttemptUnknown: keeps(map[State]Cell{
-		StateEffectPending: to(StateOutcomeUnknown, StateEffectPending, StateSucceeded),
+		StateEffectPending: to(StateOutcomeUnknown, StateEffectPending, StateSucceeded, StateNeedsReview),
 	}, StateReady, StateOutcomeUnknown, StateNeedsReview, StateSucceeded, StateFailed, StateAbandoned, StateCancelled, StateCompensated),
 	KindLeaseProlonged: {StateEffectPending: to(StateEffectPending)},
 	KindLeaseExpired: {
-		StateEffectPending: to(StateOutcomeUnknown), StateReady: ignored, StateOutcomeUnknown: ignored, StateNeedsReview: ignored,
+		StateEffectPending: to(StateOutcomeUnknown, StateSucceeded, StateNeedsReview), StateReady: ignored, StateOutcomeUnknown: ignored, StateNeedsReview: ignored,
 		StateSucceeded: ignored, StateFailed: ignored, StateAbandoned: ignored, StateCancelled: ignored, StateCompensated: ignored,
 	},
 	KindProbeFound: keeps(map[State]Cell{
@@ -63,10 +63,10 @@ var transitions = map[EventKind]map[State]Cell{
 	}, StateEffectPending, StateNeedsReview, StateCompensated),
 	KindEffectProven: keeps(map[State]Cell{
 		StateReady: to(StateSucceeded), StateOutcomeUnknown: foundCell, StateSucceeded: foundCell,
-		StateFailed: to(StateSucceeded), StateAbandoned: to(StateSucceeded), StateCancelled: to(StateSucceeded),
+		StateFailed: to(StateSucceeded), StateAbandoned: foundCell, StateCancelled: to(StateSucceeded),
 	}, StateEffectPending, StateNeedsReview, StateCompensated),
 	KindProbeAbsent: keeps(map[State]Cell{
-		StateOutcomeUnknown: to(StateOutcomeUnknown, StateReady, StateCancelled, StateFailed, StateSucceeded),
+		StateOutcomeUnknown: to(StateOutcomeUnknown, StateReady, StateCancelled, StateFailed, StateSucceeded, StateNeedsReview),
 	}, StateReady, StateEffectPending, StateNeedsReview, StateSucceeded, StateFailed, StateAbandoned, StateCancelled, StateCompensated),
 	KindProbeInconclusive: keeps(map[State]Cell{}, StateReady, StateEffectPending, StateOutcomeUnknown, StateNeedsReview,
 		StateSucceeded, StateFailed, StateAbandoned, StateCancelled, StateCompensated),
