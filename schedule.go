@@ -43,6 +43,24 @@ func (o *Operation) pastNotAfter(at time.Time) bool {
 	return o.Policy.NotAfter > 0 && at.After(o.IntentAt.Add(o.Policy.NotAfter))
 }
 
+// MaySend is what the operation itself says, at the moment of writing, about the
+// write of its running attempt: nil, or why it must not leave any more (rule 6).
+// Lease and switches are the sender's to check. A re-send that was allowed at
+// its start may have waited past the end of the provider's window; one that a
+// person confirmed is not held to it.
+func (o *Operation) MaySend(at time.Time) error {
+	a := o.Running()
+	switch {
+	case a == nil:
+		return &Error{Code: CodeFenceLost, Op: "send attempt", OperationID: o.ID, Message: "no attempt holds the lease"}
+	case o.OpenAttempts() == 0 && o.pastNotAfter(at):
+		return &Error{Code: CodeStateForbids, Op: "send attempt", OperationID: o.ID, Message: "the intent is older than not_after"}
+	case o.OpenAttempts() > 0 && o.resendAllowed(a.StartedAt) && !o.resendAllowed(at):
+		return &Error{Code: CodeStateForbids, Op: "send attempt", OperationID: o.ID, Message: "the provider's key is not safe to use any more"}
+	}
+	return nil
+}
+
 // overdue reports whether nothing automatic can settle an unknown outcome any more.
 func (o *Operation) overdue(at time.Time) bool {
 	if o.resendWanted(at) {
