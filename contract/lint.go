@@ -28,13 +28,41 @@ type Finding struct {
 	Fix      string
 }
 
-// LintRules lists the rules that Lint knows, for the reference page.
-var LintRules = []string{
-	"approval_reads_optional", "automations_repeat", "byte_tail", "caller_key", "compensation_missing", "cleartext",
-	"found_by_business_fields", "horizon_beyond_record", "horizon_beyond_window", "in_progress_without_key", "key_reads_optional",
-	"lag_without_settle", "mark_not_sent", "method", "model_sees_key", "no_outcome_reference", "owner", "probe_finds_everything",
-	"secret_in_clear", "settle_missing", "template_reads_optional", "unknown_format", "unknown_input", "unknown_volatile",
-	"window_not_guaranteed", "window_too_short",
+// LintRule is a rule of Lint.
+type LintRule struct {
+	Name     string
+	Severity Severity // the worst that it finds
+	About    string
+}
+
+// LintRules lists the rules that Lint knows, by name.
+var LintRules = []LintRule{
+	{"approval_reads_optional", SeverityWarning, "the approval condition reads a field that may be absent, and then always asks"},
+	{"automations_repeat", SeverityInfo, "a repeat runs the provider's automations again"},
+	{"byte_tail", SeverityInfo, "nothing bounds the life of bytes in the kernel, so that absences are believed 15 minutes later"},
+	{"caller_key", SeverityWarning, "a write without a key rule: every caller has to give a key"},
+	{"cleartext", SeverityWarning, "a secret goes over http:// to another machine"},
+	{"compensation_missing", SeverityError, "the tool that undoes the effect has no contract (for a set of contracts)"},
+	{"found_by_business_fields", SeverityWarning, "the probe also finds what others made"},
+	{"horizon_beyond_record", SeverityError, "the key is forgotten while duplicates can still arrive"},
+	{"horizon_beyond_window", SeverityError, "the provider forgets its key while duplicates can still arrive, and there is no probe"},
+	{"in_progress_without_key", SeverityWarning, "the provider is asked again without a key by which it could know the request"},
+	{"key_reads_optional", SeverityWarning, "a key part is taken from a field that may be absent; such a request is refused"},
+	{"lag_without_settle", SeverityError, "the probe lags, but settle is zero"},
+	{"mark_not_sent", SeverityError, "the probe looks for a mark that the request does not send"},
+	{"method", SeverityWarning, "a write by GET, or a read by another method"},
+	{"model_sees_key", SeverityWarning, "the input has a field that a model would fill with a key of its own"},
+	{"no_outcome_reference", SeverityInfo, "nothing reads the provider's name of the effect"},
+	{"owner", SeverityWarning, "nobody is named whom a reviewer could ask"},
+	{"probe_finds_everything", SeverityError, "the probe does not depend on the operation"},
+	{"secret_in_clear", SeverityError, "a credential that is not ${secret.NAME}"},
+	{"settle_missing", SeverityWarning, "not found counts as proof at once"},
+	{"template_reads_optional", SeverityWarning, "a URL or header is made of a field that may be absent; such a request is refused"},
+	{"unknown_format", SeverityWarning, "a format of the schema that nothing checks"},
+	{"unknown_input", SeverityError, "an expression reads a field that the schema does not let in, or does not declare"},
+	{"unknown_volatile", SeverityWarning, "a volatile path that the schema does not let in"},
+	{"window_not_guaranteed", SeverityWarning, "a keyed write whose provider promises nothing: it counts as probed or unsafe"},
+	{"window_too_short", SeverityWarning, "the window leaves no time to send again"},
 }
 
 // Lint looks for what a contract promises but cannot keep, and for what its
