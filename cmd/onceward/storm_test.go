@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"sync"
 	"syscall"
@@ -15,12 +14,6 @@ import (
 	"github.com/onceward/onceward/internal/simprovider"
 	"github.com/onceward/onceward/internal/testdb"
 )
-
-func TestMain(m *testing.M) {
-	code := m.Run()
-	proctest.Remove()
-	os.Exit(code)
-}
 
 // storm is callers that repeat themselves against servers that die, at a
 // provider that fails in every way it can.

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"encoding/json"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/onceward/onceward/internal/proctest"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(cleaning{m}, map[string]func(){"onceward": main})
+}
+
+// cleaning removes what the process tests built.
+type cleaning struct{ *testing.M }
+
+func (c cleaning) Run() int {
+	defer proctest.Remove()
+	return c.M.Run()
+}
+
+// TestScripts runs one behaviour a file, on the real program.
+func TestScripts(t *testing.T) {
+	t.Parallel()
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/script",
+		Setup: func(e *testscript.Env) error {
+			listen := proctest.FreeAddress(t)
+			sim := proctest.FreeAddress(t)
+			e.Setenv("LISTEN", listen)
+			e.Setenv("ONCEWARD_SERVER", "http://"+listen)
+			e.Setenv("SIM", sim)
+			e.Setenv("SIM_URL", "http://"+sim)
+			examples, err := os.Getwd()
+			if err != nil {
+				return err
+			}
+			e.Setenv("EXAMPLES", examples+"/../../examples")
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"ready": ready, "post": post200, "opid": operationID, "stop": stopBackground, "signal": signalBackground, "eventually": eventually},
+	})
+}
+
+// ready waits until the server, or the address given, answers.
+func ready(ts *testscript.TestScript, _ bool, args []string) {
+	address := ts.Getenv("ONCEWARD_SERVER") + "/readyz"
+	if len(args) == 1 {
+		address = args[0]
+	}
+	for until := time.Now().Add(30 * time.Second); time.Now().Before(until); <-time.After(20 * time.Millisecond) {
+		res, err := http.Get(address) //nolint:noctx // bounded by the loop
+		if err == nil {
+			_ = res.Body.Close()
+			if res.StatusCode == http.StatusOK {
+				return
+			}
+		}
+	}
+	ts.Fatalf("%s does not answer", address)
+}
+
+// operationID sets OP to the first operation of a page.
+func operationID(ts *testscript.TestScript, _ bool, args []string) {
+	var page struct{ Operations []operationView }
+	ts.Check(json.Unmarshal([]byte(ts.ReadFile(args[0])), &page))
+	if len(page.Operations) == 0 {
+		ts.Fatalf("the page is empty")
+	}
+	ts.Setenv("OP", page.Operations[0].ID)
+}
+
+// stopBackground asks a background command to end, as an operator would.
+func stopBackground(ts *testscript.TestScript, neg bool, args []string) {
+	signalBackground(ts, neg, []string{args[0], "TERM"})
+}
+
+// signalBackground sends HUP or TERM to the background command that has the
+// word among its arguments.
+func signalBackground(ts *testscript.TestScript, _ bool, args []string) {
+	sig := map[string]os.Signal{"HUP": syscall.SIGHUP, "TERM": syscall.SIGTERM}[args[1]]
+	for _, cmd := range ts.BackgroundCmds() {
+		if slices.Contains(cmd.Args, args[0]) && cmd.ProcessState == nil {
+			if err := cmd.Process.Signal(sig); err == nil {
+				return
+			}
+		}
+	}
+	ts.Fatalf("no background command %s", args[0])
+}
+
+// eventually runs a command until its output has a word.
+func eventually(ts *testscript.TestScript, _ bool, args []string) {
+	for until := time.Now().Add(30 * time.Second); time.Now().Before(until); <-time.After(50 * time.Millisecond) {
+		if ts.Exec(args[1], args[2:]...) == nil && strings.Contains(ts.ReadFile("stdout"), args[0]) {
+			return
+		}
+	}
+	ts.Fatalf("%v never says %s", args[1:], args[0])
+}
+
+// post200 posts a file to an address and wants a 2xx.
+func post200(ts *testscript.TestScript, neg bool, args []string) {
+	res, err := http.Post(args[0], "application/json", strings.NewReader(ts.ReadFile(args[1]))) //nolint:noctx // bounded by the test
+	ts.Check(err)
+	ts.Check(res.Body.Close())
+	if ok := res.StatusCode/100 == 2; ok == neg {
+		ts.Fatalf("%s answered %d", args[0], res.StatusCode)
+	}
+}
