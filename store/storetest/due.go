@@ -127,11 +127,16 @@ func racingTakers(f *fixture) {
 			if len(rows) == 0 {
 				return
 			}
+			twice := false
 			mu.Lock()
 			for _, d := range rows {
 				taken[d.ID]++
+				twice = twice || taken[d.ID] > 1
 			}
 			mu.Unlock()
+			if twice {
+				return // or it would go on for ever
+			}
 		}
 	})
 	for id, times := range taken {

@@ -17,6 +17,7 @@ var listings = []situation{
 	{"FiltersSelect", filtersSelect},
 	{"StatesOffThePathAreListed", statesOffThePath},
 	{"KeyIsLookedUp", keyIsLookedUp},
+	{"KeyOfACollidingIDIsNotFound", keyOfACollidingID},
 	{"OtherTenantIsNotSeen", otherTenantIsNotSeen},
 	{"ListGivesWholeOperations", listGivesWholeOperations},
 	{"AgedWalksOldestFirstWithoutBodies", agedWalksOldestFirst},
@@ -31,6 +32,19 @@ func (f *fixture) ago(n int) time.Time { return f.origin.Add(-time.Duration(n) *
 
 func cursor(op *onceward.Operation) onceward.Cursor {
 	return onceward.Cursor{CreatedAt: op.CreatedAt, ID: op.ID}
+}
+
+// walk reads page after page to the end, which comes after n operations at most.
+func (f *fixture) walk(filter onceward.Filter, n int) []*onceward.Operation {
+	f.Helper()
+	var all []*onceward.Operation
+	for page := f.page(filter); len(page) > 0; page = f.page(filter) {
+		if all = append(all, page...); len(all) > n {
+			f.Fatalf("the pages show %d operations and no end, want at most %d", len(all), n)
+		}
+		filter.After = cursor(page[len(page)-1])
+	}
+	return all
 }
 
 func listIsNewestFirst(f *fixture) {
@@ -59,12 +73,9 @@ func pagesBreakTiesByID(f *fixture) {
 	}
 	var ids []string
 	filter := onceward.Filter{Limit: 2}
-	for page := f.page(filter); len(page) > 0; page = f.page(filter) {
-		for _, op := range page {
-			ids = append(ids, op.ID.String())
-			delete(want, string(op.Key))
-		}
-		filter.After = cursor(page[len(page)-1])
+	for _, op := range f.walk(filter, 9) {
+		ids = append(ids, op.ID.String())
+		delete(want, string(op.Key))
 	}
 	f.equal("the operations that no page shows", 0, len(want))
 	f.equal("the number of rows shown", 9, len(ids))
@@ -89,11 +100,7 @@ func pagesCoverEverythingOnce(f *fixture) {
 	}
 	for _, filter := range []onceward.Filter{{States: states, Limit: 4}, {States: states[:2], Limit: 3}, {States: states[:1], Limit: 1}} {
 		want := f.list(onceward.Filter{States: filter.States})
-		var got []string
-		for page := f.page(filter); len(page) > 0; page = f.page(filter) {
-			got = append(got, keys(page)...)
-			filter.After = cursor(page[len(page)-1])
-		}
+		got := keys(f.walk(filter, 30))
 		f.equal("the pages put together", want, got)
 		f.equal("their length", 10*len(filter.States), len(got))
 	}
@@ -166,6 +173,13 @@ func keyIsLookedUp(f *fixture) {
 	f.equal("the key in another run", 0, len(f.list(onceward.Filter{Tool: tool, Key: "k", Run: "run-2"})))
 	f.equal("the key in another state", 0, len(f.list(onceward.Filter{Tool: tool, Key: "k", States: []onceward.State{onceward.StateFailed}})))
 	f.equal("the page after the key", 0, len(f.list(onceward.Filter{Tool: tool, Key: "k", After: cursor(&op)})))
+}
+
+func keyOfACollidingID(f *fixture) {
+	op := f.claimed("k")
+	op.ID = onceward.NewOperationID(tenant, tool, "other") // as if the two had one digest
+	f.store(insert(op))
+	f.equal("the other key", 0, len(f.list(onceward.Filter{Tool: tool, Key: "other"})))
 }
 
 func otherTenantIsNotSeen(f *fixture) {
