@@ -8,12 +8,13 @@ import (
 )
 
 // Selects reports whether a listing shows the operation: for stores that find
-// it by other means than the filter itself. Key is not looked at: whoever found
-// the operation by its key, or by an earlier one that leads to it, has seen to
-// that. Limit is not either.
+// it by other means than the filter itself. An operation that was found by the
+// ID of a key must have that key, unless an alias led to it: then it has
+// another ID. Limit is not looked at.
 func Selects(f *onceward.Filter, op *onceward.Operation) bool {
 	return op.Tenant == f.Tenant &&
 		(f.Tool == "" || op.Tool == f.Tool) &&
+		(f.Key == "" || op.Key == f.Key || op.ID != onceward.NewOperationID(f.Tenant, f.Tool, f.Key)) &&
 		(f.Run == "" || op.Run == f.Run) &&
 		(f.CorrelationID == "" || op.CorrelationID == f.CorrelationID) &&
 		(len(f.States) == 0 || slices.Contains(f.States, op.State)) &&

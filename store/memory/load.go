@@ -58,8 +58,7 @@ func (s *Store) List(ctx context.Context, f onceward.Filter) ([]*onceward.Operat
 		rows := d.rows
 		if f.Key != "" {
 			rows = map[onceward.OperationID]*stored{}
-			old, direct := d.follow(onceward.NewOperationID(f.Tenant, f.Tool, f.Key))
-			if old != nil && (!direct || old.row.Key == string(f.Key)) {
+			if old, _ := d.follow(onceward.NewOperationID(f.Tenant, f.Tool, f.Key)); old != nil {
 				rows[old.row.ID] = old
 			}
 		}

@@ -33,8 +33,8 @@ func (s *Store) List(ctx context.Context, f onceward.Filter) ([]*onceward.Operat
 
 // listKey finds the one operation of a key.
 func (c *conn) listKey(f *onceward.Filter) ([]*onceward.Operation, error) {
-	row, direct, err := c.find(onceward.NewOperationID(f.Tenant, f.Tool, f.Key))
-	if err != nil || row == nil || direct && row.Key != string(f.Key) {
+	row, _, err := c.find(onceward.NewOperationID(f.Tenant, f.Tool, f.Key))
+	if err != nil || row == nil {
 		return nil, err
 	}
 	op, err := c.decode(row)
