@@ -1,0 +1,203 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/onceward/onceward"
+	"github.com/onceward/onceward/provider/httpcall"
+	"github.com/onceward/onceward/store/postgres"
+	"github.com/onceward/onceward/store/sqlite"
+)
+
+func main() {
+	callers := flag.String("c", "1,16,64", "numbers of concurrent callers")
+	seconds := flag.Duration("t", 3*time.Second, "time of each phase")
+	dsn := flag.String("postgres", os.Getenv("ONCEWARD_TEST_POSTGRES"), "postgres:// URL; empty: SQLite only")
+	flag.Parse()
+	if err := bench(context.Background(), *callers, *seconds, *dsn); err != nil {
+		fmt.Fprintln(os.Stderr, "bench: "+err.Error())
+		os.Exit(1)
+	}
+}
+
+// suite is one run.
+type suite struct {
+	dir      string
+	callers  []int
+	seconds  time.Duration
+	provider *httpcall.Client
+	target   string
+	host     string
+	tool     onceward.Tool
+	rows     []measured
+}
+
+func bench(ctx context.Context, callers string, seconds time.Duration, dsn string) error {
+	s := &suite{seconds: seconds, provider: httpcall.New(httpcall.Options{IdlePerHost: 512})}
+	for _, c := range strings.Split(callers, ",") {
+		n, err := strconv.Atoi(c)
+		if err != nil {
+			return fmt.Errorf("-c: %w", err)
+		}
+		s.callers = append(s.callers, n)
+	}
+	var err error
+	if s.dir, err = os.MkdirTemp("", "onceward-bench-"); err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(s.dir) }()
+	srv, _ := newTarget()
+	defer srv.Close()
+	u, err := url.Parse(srv.URL)
+	if err != nil {
+		return err
+	}
+	s.target, s.host = srv.URL, u.Host
+	if s.tool, err = loadTool(s.target); err != nil {
+		return err
+	}
+	fmt.Printf("%s, %s/%s, %d processors, phases of %s\n\n", runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), seconds)
+	fmt.Println("| what | callers | ops/s | p50 | p99 | commits/op | WAL B/op | CPU µs/op |")
+	fmt.Println("| --- | --- | --- | --- | --- | --- | --- | --- |")
+	if err := s.unguarded(ctx); err != nil {
+		return err
+	}
+	if err := s.onSQLite(ctx); err != nil {
+		return err
+	}
+	if dsn == "" {
+		return nil
+	}
+	return s.onPostgres(ctx, dsn)
+}
+
+// phase measures, prints and returns one row.
+func (s *suite) phase(ctx context.Context, name string, callers int, w work, g *guarded, wal func() int64) error {
+	commits, before := int64(0), int64(0)
+	if g != nil {
+		commits = g.store.commits.Load()
+	}
+	if wal != nil {
+		before = wal()
+	}
+	m := run(ctx, name, callers, s.seconds, w)
+	if m.err != nil {
+		return fmt.Errorf("%s with %d callers: %w", name, callers, m.err)
+	}
+	perOp, bytes := "", ""
+	if g != nil {
+		perOp = fmt.Sprintf("%.3f", float64(g.store.commits.Load()-commits)/float64(m.ops))
+	}
+	if wal != nil {
+		bytes = strconv.FormatInt((wal()-before)/m.ops, 10)
+	}
+	fmt.Printf("| %s | %d | %.0f | %s | %s | %s | %s | %.0f |\n", name, callers, m.rate, short(m.p50), short(m.p99), perOp, bytes, float64(m.cpu)/1e3)
+	s.rows = append(s.rows, m)
+	return nil
+}
+
+func short(d time.Duration) string { return fmt.Sprintf("%.2f ms", float64(d)/1e6) }
+
+func (s *suite) unguarded(ctx context.Context) error {
+	proxy := newProxy(s.provider, s.target, s.host)
+	defer proxy.Close()
+	for _, c := range s.callers {
+		if err := s.phase(ctx, "bare request", c, bare(s.provider, s.target, s.host), nil, nil); err != nil {
+			return err
+		}
+		if err := s.phase(ctx, "proxy without a ledger", c, overHTTP(proxy.URL, "p", 201), nil, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *suite) onSQLite(ctx context.Context) error {
+	hand, done, err := handSQLite(filepath.Join(s.dir, "hand.db"), bare(s.provider, s.target, s.host))
+	if err != nil {
+		return err
+	}
+	offset := int64(0)
+	for _, c := range s.callers {
+		offset += 1 << 32
+		base := offset
+		if err := s.phase(ctx, "hand-written, SQLite", c, func(ctx context.Context, n int64) error { return hand(ctx, base+n) }, nil, nil); err != nil {
+			return err
+		}
+	}
+	done()
+	store, err := sqlite.Open(ctx, filepath.Join(s.dir, "ledger.db"), sqlite.Options{})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = store.Close() }()
+	return s.onStore(ctx, "SQLite", store, nil)
+}
+
+func (s *suite) onPostgres(ctx context.Context, dsn string) error {
+	schema, wal, drop, err := benchSchema(ctx, dsn)
+	if err != nil {
+		return err
+	}
+	defer drop()
+	hand, done, err := handPostgres(ctx, schema, bare(s.provider, s.target, s.host))
+	if err != nil {
+		return err
+	}
+	offset := int64(0)
+	for _, c := range s.callers {
+		offset += 1 << 32
+		base := offset
+		if err := s.phase(ctx, "hand-written, PostgreSQL", c, func(ctx context.Context, n int64) error { return hand(ctx, base+n) }, nil, wal); err != nil {
+			return err
+		}
+	}
+	done()
+	store, err := postgres.Open(ctx, schema, postgres.Options{})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = store.Close() }()
+	return s.onStore(ctx, "PostgreSQL", store, wal)
+}
+
+// onStore measures library and server, fresh and duplicate, over one store.
+func (s *suite) onStore(ctx context.Context, name string, store onceward.Store, wal func() int64) error {
+	g, err := newGuarded(ctx, store, s.provider, s.tool)
+	if err != nil {
+		return err
+	}
+	defer g.stop()
+	for _, c := range s.callers {
+		lib, srv := fmt.Sprintf("l%d-", c), fmt.Sprintf("s%d-", c)
+		fresh, again := g.submit(lib, onceward.DecisionFresh), g.submit(lib, onceward.DecisionReplayed)
+		phases := []struct {
+			what string
+			w    work
+			wal  func() int64
+		}{
+			{"library, fresh", fresh, wal}, {"library, duplicate", s.oneOf(again), nil},
+			{"server, fresh", overHTTP(g.url(), srv, 200), wal}, {"server, duplicate", s.oneOf(overHTTP(g.url(), srv, 200)), nil},
+		}
+		for _, p := range phases {
+			if err := s.phase(ctx, p.what+", "+name, c, p.w, g, p.wal); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// oneOf asks for keys of the phase before it, again and again.
+func (s *suite) oneOf(w work) work {
+	return func(ctx context.Context, n int64) error { return w(ctx, n%min(100, s.rows[len(s.rows)-1].ops)+1) }
+}
