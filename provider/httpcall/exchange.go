@@ -21,6 +21,7 @@ type exchange struct {
 	secrets  []string // values that must not come back in evidence
 	location string   // of the last answer, as it came
 	answered bool     // a byte of an answer came on this connection
+	whole    bool     // the whole request was written on this connection
 
 	mu sync.Mutex // reach is told from two goroutines while a large body is written
 	ev onceward.Evidence
@@ -96,7 +97,7 @@ func (x *exchange) once(ctx context.Context, t *target) *fault {
 	}
 	reused := pc.reused
 	f = x.roundTrip(ctx, pc, t)
-	if f == nil || !reused || x.gate.refused != nil || f.class != onceward.ClassConnection {
+	if f == nil || !reused || x.gate.refused.Load() != nil || f.class != onceward.ClassConnection {
 		return f
 	}
 	if unsent := x.gate.sent.Load() == 0; !unsent && (x.opts.Write || x.answered) {
@@ -150,7 +151,8 @@ func (x *exchange) roundTrip(ctx context.Context, pc *conn, t *target) *fault {
 		pc.cut()
 		return x.named(newFault(onceward.ClassConnection, codeNoTimeout))
 	}
-	x.gate.request, x.answered = true, false
+	x.answered, x.whole = false, false
+	x.gate.request, x.gate.checked = true, false // a new connection took time: everything is checked anew
 	x.gate.sent.Store(0)
 	pc.out = t.appendHead(pc.out[:0], x.client.agent)
 	var keep bool
@@ -168,7 +170,7 @@ func (x *exchange) roundTrip(ctx context.Context, pc *conn, t *target) *fault {
 		x.client.pool.put(pc)
 		return nil
 	}
-	if f == nil && !x.ev.BodyCut && !x.ev.BodyTooBig {
+	if f == nil && x.whole && !x.ev.BodyCut && !x.ev.BodyTooBig {
 		pc.finish()
 		return nil
 	}
@@ -185,8 +187,8 @@ func (x *exchange) named(f *fault) *fault {
 	switch {
 	case f == nil:
 		return nil
-	case x.gate.refused != nil:
-		return x.gate.refused
+	case x.gate.refused.Load() != nil:
+		return x.gate.refused.Load()
 	case x.gate.canceled.Load():
 		return newFault(onceward.ClassTimeout, codeCanceled)
 	}
@@ -199,11 +201,12 @@ func (x *exchange) inline(pc *conn, t *target) (keep bool, f *fault) {
 	pc.out = append(pc.out, x.req.Body...)
 	_, err := pc.top.Write(pc.out)
 	if err == nil {
+		x.whole = true
 		x.reached(onceward.ReachBodyWritten)
 		return x.readAnswer(pc, t)
 	}
 	f = wireFault(err, false)
-	if f.class == onceward.ClassTimeout || x.gate.refused != nil || x.gate.sent.Load() == 0 {
+	if f.class == onceward.ClassTimeout || x.gate.refused.Load() != nil || x.gate.sent.Load() == 0 {
 		return false, f
 	}
 	// The other side may have answered and closed before it read everything.
@@ -226,7 +229,7 @@ func (x *exchange) beside(pc *conn, t *target) (keep bool, f *fault) {
 		err := x.writeLarge(pc)
 		if err == nil {
 			x.reached(onceward.ReachBodyWritten)
-		} else if x.gate.refused != nil || x.gate.sent.Load() == 0 || errors.Is(err, os.ErrDeadlineExceeded) {
+		} else if x.gate.refused.Load() != nil || x.gate.sent.Load() == 0 || errors.Is(err, os.ErrDeadlineExceeded) {
 			hopeless = true
 			_ = pc.tcp.SetReadDeadline(time.Unix(1, 0)) // wake the reader
 		}
@@ -243,6 +246,7 @@ func (x *exchange) beside(pc *conn, t *target) (keep bool, f *fault) {
 		_ = pc.tcp.SetWriteDeadline(x.writeOn(f))
 		err = <-written
 	}
+	x.whole = err == nil
 	if hopeless && f != nil && f.code == codeDeadline { // the reader was woken; the writer knows why
 		if f = wireFault(err, false); x.gate.late() {
 			f = newFault(onceward.ClassTimeout, codeLease)

@@ -14,6 +14,9 @@ import (
 // their short form, other scripts as RFC 3492 labels. False: not a host.
 func normalHost(host string) (string, bool) {
 	if a, err := netip.ParseAddr(host); err == nil {
+		if a.Is4() {
+			return host, true // version 4 has one spelling
+		}
 		return a.Unmap().String(), a.Zone() == ""
 	}
 	if plainHost(host) {

@@ -3,10 +3,12 @@ package httpcall_test
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"io"
 	"net"
 	"net/http"
 	"slices"
+	"syscall"
 	"testing"
 	"time"
 
@@ -83,9 +85,11 @@ func TestLargeBodyArrivesWhole(t *testing.T) {
 func TestAnswerBeforeTheBodyWasReadIsNotMissed(t *testing.T) {
 	t.Parallel()
 	gone := make(chan struct{})
-	addr, wait := serveOne(t, listen(t), func(c net.Conn, _ *bufio.Reader, _ *http.Request) {
+	var end error
+	addr, wait := serveOne(t, listen(t), func(c net.Conn, br *bufio.Reader, _ *http.Request) {
 		_, _ = io.WriteString(c, "HTTP/1.1 413 Content Too Large\r\nContent-Length: 3\r\n\r\nbig")
 		<-gone
+		_, end = io.Copy(io.Discard, br)
 	})
 	began := time.Now()
 	ev := newClient(t, httpcall.Options{}).Send(t.Context(), large("http://"+addr+"/a", 32<<20), write(addr))
@@ -96,6 +100,9 @@ func TestAnswerBeforeTheBodyWasReadIsNotMissed(t *testing.T) {
 	}
 	if took := time.Since(began); took > 10*time.Second {
 		t.Errorf("took %v: the rest of the body was waited for", took)
+	}
+	if !errors.Is(end, syscall.ECONNRESET) {
+		t.Errorf("the server saw %v, want a reset that drops the rest of the body", end)
 	}
 }
 

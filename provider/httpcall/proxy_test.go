@@ -128,7 +128,7 @@ func TestProxyDoesNotOpenTheHostList(t *testing.T) {
 	if ev := c.Send(t.Context(), post("http://elsewhere.example/"), write("api.example")); ev.ErrorCode != "host_refused" {
 		t.Errorf("evidence = %s", show(ev))
 	}
-	if ev := c.Send(t.Context(), post("http://169.254.169.254/"), write("169.254.169.254")); ev.ErrorCode != "address_refused" {
+	if ev := c.Send(t.Context(), post("http://169.254.169.254:1/"), write("169.254.169.254")); ev.ErrorCode != "address_refused" {
 		t.Errorf("evidence = %s", show(ev))
 	}
 	if n := len(proxy.requests()); n != 0 {

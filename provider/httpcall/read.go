@@ -70,8 +70,9 @@ func (x *exchange) redirect(req *onceward.Request) *onceward.Request {
 
 func harmless(header []onceward.HeaderField) []onceward.HeaderField {
 	var kept []onceward.HeaderField
+	var buf nameBuffer
 	for _, h := range header {
-		switch lower(h.Name) {
+		switch string(lower(h.Name, &buf)) {
 		case "accept", "accept-language", "user-agent":
 			kept = append(kept, h)
 		}

@@ -21,35 +21,37 @@ const (
 // because it is listed.
 func secretValues(header []onceward.HeaderField, listed []string) []string {
 	var values []string
+	var buf nameBuffer
 	for i := range header {
-		name := lower(header[i].Name)
-		if secretName(name) || listedName(name, listed) {
-			values = appendSecret(values, name, header[i].Value)
+		name := lower(header[i].Name, &buf)
+		if secretName(name) || listedName(header[i].Name, listed) {
+			values = appendSecret(values, bytes.Contains(name, []byte("cookie")), header[i].Value)
 		}
 	}
 	return values
 }
 
-// secretName knows headers that carry credentials. An idempotency key is none:
-// its echo is evidence.
-func secretName(name string) bool {
-	if strings.Contains(name, "idempot") {
+// Parts of the names of headers that carry credentials.
+var secretParts = [][]byte{
+	[]byte("auth"), []byte("cookie"), []byte("token"), []byte("secret"), []byte("password"), []byte("signature"), []byte("credential"),
+	[]byte("api-key"), []byte("apikey"), []byte("access-key"), []byte("subscription-key"), []byte("application-key"),
+}
+
+// secretName knows headers that carry credentials by their lower-case names. An
+// idempotency key is none: its echo is evidence.
+func secretName(low []byte) bool {
+	if bytes.Contains(low, []byte("idempot")) {
 		return false
 	}
-	for _, part := range []string{"auth", "cookie", "token", "secret", "password", "api-key", "apikey", "access-key", "subscription-key", "application-key", "signature", "credential"} {
-		if strings.Contains(name, part) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(secretParts, func(part []byte) bool { return bytes.Contains(low, part) })
 }
 
 func listedName(name string, listed []string) bool {
 	return slices.ContainsFunc(listed, func(l string) bool { return strings.EqualFold(l, name) })
 }
 
-func appendSecret(values []string, name, value string) []string {
-	if strings.Contains(name, "cookie") {
+func appendSecret(values []string, cookie bool, value string) []string {
+	if cookie {
 		for pair := range strings.SplitSeq(value, ";") {
 			_, v, _ := strings.Cut(pair, "=")
 			values = appendLong(values, strings.TrimSpace(v))
@@ -93,9 +95,9 @@ func (x *exchange) scrub(body []byte) []byte {
 func (x *exchange) evidenceHeader(h http.Header) []onceward.HeaderField {
 	names := make([]string, 0, len(h))
 	total := 0
+	var buf nameBuffer
 	for name, values := range h {
-		low := lower(name)
-		if droppedName(low) || listedName(low, x.opts.RedactHeader) {
+		if droppedName(lower(name, &buf)) || listedName(name, x.opts.RedactHeader) {
 			continue
 		}
 		names = append(names, name)
@@ -112,12 +114,12 @@ func (x *exchange) evidenceHeader(h http.Header) []onceward.HeaderField {
 }
 
 // droppedName knows answer headers that hand out credentials.
-func droppedName(low string) bool {
-	switch low {
+func droppedName(low []byte) bool {
+	switch string(low) {
 	case "set-cookie", "set-cookie2", "authorization", "authentication-info":
 		return true
 	}
-	return strings.HasPrefix(low, "proxy-")
+	return bytes.HasPrefix(low, []byte("proxy-"))
 }
 
 func (x *exchange) cleanValue(v string) string {

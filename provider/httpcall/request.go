@@ -44,37 +44,44 @@ func (c *Client) plan(req *onceward.Request, opts *onceward.SendOptions) (*targe
 }
 
 func (t *target) setURL(raw string) *fault {
-	bad := newFault(onceward.ClassValidation, codeURL)
 	u, err := url.Parse(raw)
-	if err != nil || u.Opaque != "" || u.User != nil || u.Host == "" {
-		return bad
+	if err != nil || u.Opaque != "" || u.User != nil || u.Host == "" || !t.setOrigin(u) {
+		return newFault(onceward.ClassValidation, codeURL)
 	}
+	t.path = requestTarget(u)
+	return nil
+}
+
+// setOrigin reads scheme, host and port; false: they are not usable.
+func (t *target) setOrigin(u *url.URL) bool {
 	switch u.Scheme {
 	case "http":
 		t.origin.port = "80"
 	case "https":
 		t.origin.tls, t.origin.port = true, "443"
 	default:
-		return bad
+		return false
 	}
 	host, ok := normalHost(u.Hostname())
 	if !ok {
-		return bad
+		return false
 	}
 	t.origin.host = host
 	t.host = bracketed(host)
 	if p := u.Port(); p != "" {
 		n, err := strconv.ParseUint(p, 10, 16)
 		if err != nil || n == 0 {
-			return bad
+			return false
 		}
-		if port := strconv.FormatUint(n, 10); port != t.origin.port {
-			t.origin.port = port
-			t.host += ":" + port
+		if p[0] == '0' {
+			p = strconv.FormatUint(n, 10)
+		}
+		if p != t.origin.port {
+			t.origin.port = p
+			t.host += ":" + p
 		}
 	}
-	t.path = requestTarget(u)
-	return nil
+	return true
 }
 
 // requestTarget is path and query as they were written. Why not EscapedPath: it
@@ -127,9 +134,10 @@ var refusedHeaders = map[string]bool{
 }
 
 func (t *target) checkHeader() *fault {
+	var buf nameBuffer
 	for i := range t.header {
 		h := &t.header[i]
-		if !token(h.Name) || !fieldValue(h.Value) || refusedHeaders[lower(h.Name)] {
+		if !token(h.Name) || !fieldValue(h.Value) || refusedHeaders[string(lower(h.Name, &buf))] {
 			return newFault(onceward.ClassValidation, codeHeader)
 		}
 		switch {
@@ -209,5 +217,16 @@ func fieldValue(s string) bool {
 	return true
 }
 
-// lower is strings.ToLower for names; it allocates only where it changes something.
-func lower(s string) string { return strings.ToLower(s) }
+// nameBuffer is room for a header's name; longer ones are allocated.
+type nameBuffer [64]byte
+
+// lower returns a header's name in lower case, in buf where it fits.
+func lower(name string, buf *nameBuffer) []byte {
+	b := append(buf[:0], name...)
+	for i, c := range b {
+		if c >= 'A' && c <= 'Z' {
+			b[i] = c + ('a' - 'A')
+		}
+	}
+	return b
+}

@@ -13,17 +13,16 @@ import (
 const writeChunk = 64 << 10
 
 // gate stands between one exchange and the system call that lets its bytes go.
-// It is used by one goroutine at a time; sent and fault are read by others only
-// after that goroutine ended, or atomically.
+// One goroutine writes at a time; what others read is atomic.
 type gate struct {
-	notAfter time.Time    // no byte after it; zero: no such bound
-	before   func() error // the ledger's last check; nil: none
-	owner    *exchange    // told when the first byte of the request went
-	request  bool         // bytes that pass now belong to the request, not to a handshake
-	checked  bool         // before was called and agreed
-	sent     atomic.Int64 // bytes of the request that the kernel took (ciphertext under TLS)
-	refused  *fault       // why a write was stopped; sticky
-	canceled atomic.Bool  // the caller's context ended
+	notAfter time.Time             // no byte after it; zero: no such bound
+	before   func() error          // the ledger's last check; nil: none
+	owner    *exchange             // told when the first byte of the request went
+	request  bool                  // bytes that pass now belong to the request, not to a handshake
+	checked  bool                  // before was called and agreed
+	sent     atomic.Int64          // bytes of the request that the kernel took (ciphertext under TLS)
+	refused  atomic.Pointer[fault] // why a write was stopped; sticky
+	canceled atomic.Bool           // the caller's context ended
 }
 
 // pass decides about one write, directly before it.
@@ -31,29 +30,34 @@ type gate struct {
 // Why both clocks: a process that was stopped sees the monotonic clock go on; a
 // machine that was suspended may see only the wall clock move.
 func (g *gate) pass() *fault {
-	if g.refused != nil {
-		return g.refused
+	if f := g.refused.Load(); f != nil {
+		return f
 	}
+	if f := g.decide(); f != nil {
+		g.refused.Store(f)
+		return f
+	}
+	return nil
+}
+
+func (g *gate) decide() *fault {
 	if g.canceled.Load() {
-		g.refused = newFault(onceward.ClassTimeout, codeCanceled)
-		return g.refused
+		return newFault(onceward.ClassTimeout, codeCanceled)
 	}
 	if g.late() {
-		g.refused = newFault(onceward.ClassTimeout, codeLease)
-		return g.refused
+		return newFault(onceward.ClassTimeout, codeLease)
 	}
 	if !g.request || g.checked || g.before == nil {
 		return nil
 	}
 	if err := g.before(); err != nil {
-		g.refused = gateFault(err)
-		return g.refused
+		return gateFault(err)
 	}
 	g.checked = true
 	if g.late() { // the check itself took time
-		g.refused = newFault(onceward.ClassTimeout, codeLease)
+		return newFault(onceward.ClassTimeout, codeLease)
 	}
-	return g.refused
+	return nil
 }
 
 func (g *gate) late() bool {
