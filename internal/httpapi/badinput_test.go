@@ -189,7 +189,7 @@ func TestBadInputLeavesNoRecord(t *testing.T) {
 				t.Error("the provider was called")
 			}
 			w.get("/v1/operations").want(200).lacks("operations.0", "next")
-			w.get("/v1/tools/"+probed).want(200).lacks("tool.paused")
+			w.get("/v1/tools/" + probed).want(200).lacks("tool.paused")
 		})
 	}
 }

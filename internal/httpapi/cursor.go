@@ -29,7 +29,8 @@ func encodeCursor(c onceward.Cursor) string {
 func decodeCursor(s string) (onceward.Cursor, error) {
 	b, err := base64.RawURLEncoding.Strict().DecodeString(s)
 	sum := cursorBytes - 4
-	if err != nil || len(b) != cursorBytes || b[0] != cursorFormat || binary.BigEndian.Uint32(b[sum:]) != crc32.ChecksumIEEE(b[:sum]) {
+	ours := err == nil && base64.RawURLEncoding.EncodeToString(b) == s // the decoder skips line ends
+	if !ours || len(b) != cursorBytes || b[0] != cursorFormat || binary.BigEndian.Uint32(b[sum:]) != crc32.ChecksumIEEE(b[:sum]) {
 		return onceward.Cursor{}, &onceward.Error{Code: onceward.CodeCursorInvalid, Message: "after is not a cursor", Hint: "use the member next of the page before, as it stands"}
 	}
 	at := time.UnixMicro(int64(binary.BigEndian.Uint64(b[1:]))).UTC()

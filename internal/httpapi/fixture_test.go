@@ -51,6 +51,11 @@ type world struct {
 
 func newWorld(t testing.TB, edit ...func(*Options)) *world {
 	t.Helper()
+	return openWorld(t, func(*onceward.Options) {}, edit...)
+}
+
+func openWorld(t testing.TB, ledger func(*onceward.Options), edit ...func(*Options)) *world {
+	t.Helper()
 	clock := oncewardtest.NewClock()
 	w := &world{TB: t, clock: clock, provider: oncewardtest.NewProvider(clock), store: &countingStore{Store: memory.New(memory.Options{Now: clock.Now})}, log: &bytes.Buffer{}}
 	tools := fixtureTools()
@@ -60,7 +65,9 @@ func newWorld(t testing.TB, edit ...func(*Options)) *world {
 	w.must(registry.Activate(t.Context(), tools, false))
 	group := committer.New(w.store, committer.Options{Clock: clock})
 	var err error
-	w.ledger, err = onceward.New(onceward.Options{Store: w.store, Writer: group, Tools: registry, Provider: w.provider, Clock: clock})
+	o := onceward.Options{Store: w.store, Writer: group, Tools: registry, Provider: w.provider, Clock: clock}
+	ledger(&o)
+	w.ledger, err = onceward.New(o)
 	w.must(err)
 	w.must(w.ledger.Start(t.Context()))
 	w.due = worker.NewDue(w.ledger, w.store, slog.New(slog.DiscardHandler))

@@ -174,6 +174,7 @@ func listOperations(c *call) error {
 	}
 	page := OperationPage{Operations: make([]*Operation, len(ops))}
 	for i, op := range ops {
+		op.Result = nil // where it is small it came along; a list has none
 		page.Operations[i] = operation(op, c.who)
 	}
 	if n := len(ops); n == f.Limit && f.Key == "" {

@@ -158,11 +158,7 @@ func body(b []byte) (value json.RawMessage, base64Text string) {
 	case embeddable(b):
 		return b, ""
 	}
-	text, err := json.Marshal(string(b))
-	if err != nil {
-		return nil, base64.StdEncoding.EncodeToString(b)
-	}
-	return text, ""
+	return quoted(string(b)), ""
 }
 
 // embedDepthMax is how deep a provider's JSON may be nested to stand in ours as

@@ -49,6 +49,16 @@ func writeJSON(w http.ResponseWriter, status int, mediaType string, v any) {
 	_, _ = w.Write(e.buf.Bytes()) // a caller that went away gets no answer; its operation goes on
 }
 
+// quoted is a text as a JSON string.
+func quoted(s string) json.RawMessage {
+	e := encoders.Get().(*encoder)
+	defer e.release()
+	if err := e.enc.Encode(s); err != nil {
+		panic(err) // every string can be encoded
+	}
+	return bytes.Clone(bytes.TrimSuffix(e.buf.Bytes(), []byte{'\n'}))
+}
+
 var noStore = []string{"no-store"}
 
 // seconds rounds a wait up to whole seconds, as Retry-After has it.
