@@ -99,6 +99,22 @@ func TestSeveralDocumentsKeepTheirLines(t *testing.T) {
 
 const minimal = testHead + "  effect: read\n  request: {method: GET, url: 'https://h.example.com/'}\n"
 
+func TestFilesOfOtherEditorsLoad(t *testing.T) {
+	t.Parallel()
+	version := mustLoad(t, minimal).Info().Version
+	for name, doc := range map[string]string{
+		"CRLF":            strings.ReplaceAll(minimal, "\n", "\r\n"),
+		"byte order mark": "\ufeff" + minimal,
+		"no last newline": strings.TrimSuffix(minimal, "\n"),
+		"anchors":         strings.Replace(minimal, "url: ", "url: &u ", 1) + "  source: {request: {url: *u}}\n",
+	} {
+		tool := mustLoad(t, doc)
+		if v := tool.Info().Version; v != version && name != "anchors" {
+			t.Errorf("%s: version %s, want %s", name, v, version)
+		}
+	}
+}
+
 func TestSameNameTwiceIsRefusedWithBothPlaces(t *testing.T) {
 	t.Parallel()
 	want := []string{"f.yaml:10:18: metadata.name: the tool things.make is also described in f.yaml, line 3"}

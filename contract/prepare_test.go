@@ -198,7 +198,7 @@ func TestWhereTheKeyComesFrom(t *testing.T) {
 	if err != nil || first == "" || first == second {
 		t.Errorf("two reads without a key share %q", first)
 	}
-	if !caller.Info().KeyFromCaller || own.Info().KeyFromCaller {
+	if !caller.Info().KeyFromCaller || own.Info().KeyFromCaller || read.Info().KeyFromCaller {
 		t.Error("KeyFromCaller is wrong")
 	}
 }

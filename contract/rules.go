@@ -108,6 +108,14 @@ func (c *compiler) timeRules(writes bool) {
 	if spec.NotAfter.set && spec.NotAfter.value <= 0 {
 		c.problem(spec.NotAfter.at, "spec.not_after", "it is longer than 0s; leave it out for no limit")
 	}
+	for _, k := range []struct {
+		s     *span
+		field string
+	}{{&spec.Keep.Record, "record"}, {&spec.Keep.Tombstone, "tombstone"}} {
+		if k.s.value <= 0 && !k.s.forever {
+			c.problem(k.s.at, "spec.keep."+k.field, "it is longer than 0s, or forever")
+		}
+	}
 	if writes && spec.Horizon.value <= 0 {
 		c.problem(spec.Horizon.at, "spec.horizon", "it is longer than 0s")
 	}

@@ -216,7 +216,7 @@ func (u *urlTemplate) render(v *variables) (string, error) {
 			return "", err
 		}
 		if s.dynamic() && (len(dst) == from || dotSegment(string(dst[from:]))) {
-			return "", fmt.Errorf("a value in the path is empty, . or ..")
+			return "", fmt.Errorf("a value makes a segment of the path empty or a dot segment")
 		}
 	}
 	if len(u.segments) == 0 {

@@ -35,6 +35,7 @@ type rawDocument struct {
 // splitDocuments cuts a file at its document markers. YAML allows a line that
 // starts with "---" or "..." nowhere else, not even inside a block text.
 func splitDocuments(data []byte) []rawDocument {
+	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
 	var docs []rawDocument
 	start, startLine, line := 0, 1, 0
 	cut := func(end int) {
