@@ -10,14 +10,19 @@ import (
 	"github.com/onceward/onceward/store"
 )
 
+// batchBytesMax is how much the side bodies of a batch may hold together, unless
+// it is one change. A message to the server, and an array in it, is at most 1 GiB.
+const batchBytesMax = 256 << 20
+
 // batch is the changes of one commit, sorted into the parts of its statement.
 type batch struct {
 	claims  []*write // sorted by ID
 	updates []*write // sorted by ID
 	all     []write  // both, in the order in which they came
-	place   []int   // of all, among the changes that were asked for
-	aliased bool    // some claim has aliases
-	aside   bool    // see shape
+	place   []int    // of all, among the changes that were asked for
+	aliased bool     // some claim has aliases
+	aside   bool     // see shape
+	bytes   int      // of all side bodies
 	token   [16]byte
 }
 
@@ -112,6 +117,9 @@ func newBatch(changes []onceward.Change, results []onceward.Committed) *batch {
 		hash.Write(w.Row.Token[:])
 		b.aliased = b.aliased || len(w.Aliases) > 0
 		b.aside = b.aside || w.aside()
+		for _, body := range w.Bodies {
+			b.bytes += len(body.Bytes)
+		}
 		if w.Change.Before == 0 {
 			b.claims = append(b.claims, w)
 		} else {
@@ -123,6 +131,14 @@ func newBatch(changes []onceward.Change, results []onceward.Committed) *batch {
 	slices.SortFunc(b.claims, byID)
 	slices.SortFunc(b.updates, byID)
 	return b
+}
+
+// check refuses a batch that no message can carry. Why the code: halves are tried.
+func (b *batch) check() error {
+	if b.bytes <= batchBytesMax || len(b.all) == 1 {
+		return nil
+	}
+	return &onceward.Error{Code: onceward.CodeTooLarge, Op: commitOp, Message: "the bodies of the batch are longer than 256 MiB together"}
 }
 
 func byID(a, b *write) int { return bytes.Compare(a.Row.ID[:], b.Row.ID[:]) }

@@ -29,6 +29,9 @@ func (s *Store) Commit(ctx context.Context, changes []onceward.Change) (onceward
 		out.Now, err = s.Now(ctx)
 		return out, err
 	}
+	if err := b.check(); err != nil {
+		return onceward.Commit{}, err
+	}
 	if err := s.session.enter(ctx, commitOp); err != nil {
 		return onceward.Commit{}, err
 	}
@@ -126,7 +129,7 @@ func (s *Store) settle(ctx context.Context, b *batch, applied map[onceward.Opera
 		before = before || lostTo.Applied
 	}
 	if before && len(applied) == 0 {
-		return s.confirm(ctx, b)
+		return s.confirm(ctx)
 	}
 	return nil
 }
@@ -159,9 +162,8 @@ func (w *write) lostTo(stored map[onceward.OperationID]found) (onceward.Committe
 // Why a write: the first run was cut off while it may have waited for the
 // standby, and a read waits for nothing. Whoever waits for a later write, waits
 // for the earlier ones.
-func (s *Store) confirm(ctx context.Context, b *batch) error {
-	_, _, err := s.session.run(ctx, []call{{confirmStatement, [][]byte{b.token[:], []byte(store.JournalHead)}}})
-	if err != nil {
+func (s *Store) confirm(ctx context.Context) error {
+	if _, _, err := s.session.run(ctx, []call{{statement: confirmStatement}}); err != nil {
 		return &commitError{lost, err}
 	}
 	return nil
@@ -169,8 +171,6 @@ func (s *Store) confirm(ctx context.Context, b *batch) error {
 
 var confirmStatement = statement{
 	name: "onceward_confirm",
-	sql: `insert into journal (xid, at, token, entries)
-values (pg_current_xact_id(), clock_timestamp(), $1::uuid, $2::bytea)
-on conflict (token) do update set at = excluded.at`,
-	oids: []uint32{kindUUID.oid, kindBytes.oid},
+	sql: `insert into meta (name, value) values ('confirmed_at', clock_timestamp()::text)
+on conflict (name) do update set value = excluded.value`,
 }

@@ -11,7 +11,9 @@ import (
 	"github.com/onceward/onceward/store"
 )
 
-// TakeDue hands out due rows; see [onceward.Store]. If the connection is lost
+// TakeDue hands out due rows; see [onceward.Store]. The rows are picked and then
+// found again by their keys as an array: a join would sometimes be planned as a
+// walk over the whole table. If the connection is lost
 // after it took some, these come up again after the hold.
 func (s *Store) TakeDue(ctx context.Context, limit int, hold time.Duration) ([]onceward.Due, time.Time, error) {
 	var taken []onceward.Due
@@ -28,9 +30,10 @@ func (s *Store) TakeDue(ctx context.Context, limit int, hold time.Duration) ([]o
 		}, `with picked as materialized (
     select d.operation_id, d.at from due d where d.at <= now() order by d.at, d.operation_id limit $1::bigint for update skip locked),
 taken as (
-    update due d set at = now() + $2::bigint * interval '1 microsecond' from picked p where d.operation_id = p.operation_id
-    returning d.operation_id, d.tenant, d.tool, d.state, d.kind, d.parked, p.at, d.since)
-select now(), t.* from (values (1)) one left join taken t on true order by t.at, t.operation_id`, intParam(int64(limit)), intParam(hold.Microseconds()))
+    update due d set at = now() + $2::bigint * interval '1 microsecond' where d.operation_id = any(array(select operation_id from picked))
+    returning d.operation_id, d.tenant, d.tool, d.state, d.kind, d.parked, d.since)
+select now(), t.operation_id, t.tenant, t.tool, t.state, t.kind, t.parked, p.at, t.since
+from (values (1)) one left join (taken t join picked p on p.operation_id = t.operation_id) on true order by p.at, t.operation_id`, intParam(int64(limit)), intParam(hold.Microseconds()))
 	})
 	return taken, now, err
 }
@@ -85,7 +88,7 @@ func (s *Store) Unpark(ctx context.Context, t onceward.Tenant, tool onceward.Too
     select d.operation_id from due d
     where d.tenant = $1 and d.parked = $2 and d.parked <> '' and ($3 = '' or d.tool = $3)
     order by d.since, d.operation_id limit $4 for update skip locked)
-update due d set at = now(), parked = '' from picked p where d.operation_id = p.operation_id`,
+update due d set at = now(), parked = '' where d.operation_id = any(array(select operation_id from picked))`,
 			string(t), string(why), string(tool), limit)
 		n = tag.RowsAffected()
 		return err

@@ -36,6 +36,8 @@ var reasons = map[string]reason{
 		"grant the account the right to use, read and write the ledger's tables, and to create them once (onceward migrate)"},
 	"42P01": {onceward.CodeLedgerUnavailable, "a table of the ledger is missing", "run onceward migrate; check search_path in the connection string"},
 	"42703": {onceward.CodeLedgerUnavailable, "a column of the ledger is missing", "run onceward migrate"},
+	"42P05": {onceward.CodeLedgerUnavailable, "a prepared statement is there already: a pooler hands each transaction to another server process",
+		"add default_query_exec_mode=exec to the connection string, or connect directly"},
 	"53100": {onceward.CodeLedgerUnavailable, "the database's disk is full", "free space there; nothing was recorded"},
 	"53200": {onceward.CodeLedgerUnavailable, "the database is out of memory", "lower work_mem or the number of connections there"},
 	"53300": {onceward.CodeLedgerUnavailable, "the database has no connection left",
@@ -45,6 +47,8 @@ var reasons = map[string]reason{
 	"57P01": {onceward.CodeLedgerUnavailable, "the database is shutting down", "ask again when it is up"},
 	"57P02": {onceward.CodeLedgerUnavailable, "the database crashed and recovers", "ask again when it is up"},
 	"57P03": {onceward.CodeLedgerUnavailable, "the database is starting or in recovery", "ask again when it is up"},
+	"XX001": {onceward.CodeLedgerCorrupt, "the database found damaged data", "see the database's log; restore from a backup"},
+	"XX002": {onceward.CodeLedgerCorrupt, "the database found a damaged index", "see the database's log; reindex, or restore from a backup"},
 }
 
 // classes is for what has no entry of its own, by the first two characters.
@@ -58,7 +62,7 @@ var classes = map[string]reason{
 	"54": {onceward.CodeTooLarge, "a value is larger than the database can store", "shorten the run, the correlation ID or the key"},
 	"57": {onceward.CodeLedgerUnavailable, "the database ended the connection", "ask again when it is up"},
 	"58": {onceward.CodeLedgerUnavailable, "the database has trouble with its disk", "see the database's log"},
-	"XX": {onceward.CodeLedgerCorrupt, "the database found damage in itself", "see the database's log; restore from a backup"},
+	"XX": {onceward.CodeLedgerUnavailable, "the database met an error of its own", "see the database's log"},
 }
 
 // SQLSTATEs that are looked at by themselves.

@@ -22,6 +22,22 @@ const openOp = "open ledger"
 // left), CodeLedgerReadOnly, CodeLedgerForeign, CodeLedgerTooNew,
 // CodeLedgerCorrupt.
 func Open(ctx context.Context, dsn string, opts Options) (*Store, error) {
+	s, err := newStore(dsn, opts)
+	if err != nil {
+		return nil, err
+	}
+	if s.pool, err = pgxpool.NewWithConfig(ctx, s.config); err != nil {
+		return nil, s.failed(ctx, openOp, err)
+	}
+	if err = s.ready(ctx, opts); err != nil {
+		_ = s.Close()
+		return nil, s.failed(ctx, openOp, err)
+	}
+	return s, nil
+}
+
+// newStore is a store that has no connection yet.
+func newStore(dsn string, opts Options) (*Store, error) {
 	config, err := pgxpool.ParseConfig(dsn)
 	if err != nil {
 		// Not the cause: the driver's text quotes the connection string.
@@ -36,13 +52,6 @@ func Open(ctx context.Context, dsn string, opts Options) (*Store, error) {
 		s.timeout = DefaultTimeout
 	}
 	s.session = newSession(s)
-	if s.pool, err = pgxpool.NewWithConfig(ctx, config); err != nil {
-		return nil, s.failed(ctx, openOp, err)
-	}
-	if err = s.ready(ctx, opts); err != nil {
-		_ = s.Close()
-		return nil, s.failed(ctx, openOp, err)
-	}
 	return s, nil
 }
 
@@ -62,7 +71,13 @@ func (o Options) apply(config *pgxpool.Config) {
 	if o.ReadConns > 0 {
 		config.MaxConns = o.ReadConns
 	}
-	if config.ConnConfig.RuntimeParams["application_name"] == "" {
-		config.ConnConfig.RuntimeParams["application_name"] = "onceward"
+	params := config.ConnConfig.RuntimeParams
+	if params["application_name"] == "" {
+		params["application_name"] = "onceward"
+	}
+	if config.ConnConfig.DefaultQueryExecMode == pgx.QueryExecModeCacheStatement {
+		// Under a stricter one each loser of a race is an error, and run again.
+		// Not behind a pooler, which refuses the parameter.
+		params["default_transaction_isolation"] = "read committed"
 	}
 }

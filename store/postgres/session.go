@@ -38,11 +38,6 @@ const pins = `select
     case when current_setting('synchronous_commit') in ('off', 'local', 'remote_write')
         then set_config('synchronous_commit', 'on', $1) end`
 
-// pinsFollowing are set once a session besides, where there is one.
-const pinsFollowing = `select
-    set_config('default_transaction_isolation', 'read committed', false),
-    set_config('idle_session_timeout', '0', false)`
-
 // session is the one connection that commits. It is made when it is needed, and
 // made anew after it was lost.
 type session struct {
@@ -116,7 +111,12 @@ func (s *session) bound() error {
 }
 
 func (s *session) dial(ctx context.Context) (*pgx.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.store.timeout)
+	defer cancel()
 	config := s.store.config.ConnConfig.Copy()
+	if s.store.named() {
+		config.RuntimeParams["idle_session_timeout"] = "0"
+	}
 	config.OnNotice = func(_ *pgconn.PgConn, n *pgconn.Notice) {
 		if n.SeverityUnlocalized == "WARNING" {
 			s.warned = n
@@ -127,20 +127,12 @@ func (s *session) dial(ctx context.Context) (*pgx.Conn, error) {
 		return nil, err
 	}
 	if s.store.named() {
-		if err = s.pin(ctx, conn); err != nil {
+		if _, err = conn.Exec(ctx, pins, false); err != nil {
 			_ = conn.Close(context.WithoutCancel(ctx))
 			return nil, err
 		}
 	}
 	return conn, nil
-}
-
-func (s *session) pin(ctx context.Context, conn *pgx.Conn) error {
-	if _, err := conn.Exec(ctx, pins, false); err != nil {
-		return err
-	}
-	_, err := conn.Exec(ctx, pinsFollowing)
-	return err
 }
 
 // drop gives the connection up: what is on its way may arrive or not.

@@ -57,20 +57,19 @@ func (s *sources) array(k kind) string {
 }
 
 // from is a source of rows under an alias: a row of parameters, or arrays.
+//
+// Why unnest in the select list and not in from: there PostgreSQL writes every
+// array into a buffer of its own before it reads the first row.
 func from[T any](s *sources, r rows, fields []field[T], alias string) string {
-	params := make([]string, len(fields))
+	values := make([]string, len(fields))
 	for i, f := range fields {
 		if r == one {
-			params[i] = s.scalar(f.kind)
+			values[i] = s.scalar(f.kind) + " as " + f.name
 		} else {
-			params[i] = s.array(f.kind)
+			values[i] = "unnest(" + s.array(f.kind) + ") as " + f.name
 		}
 	}
-	list := strings.Join(params, ", ")
-	if r == one {
-		return fmt.Sprintf("(values (%s)) as %s (%s)", list, alias, names(fields, ""))
-	}
-	return fmt.Sprintf("unnest(%s) as %s (%s)", list, alias, names(fields, ""))
+	return "(select " + strings.Join(values, ", ") + ") as " + alias
 }
 
 // commitStatement is the one statement of a batch.

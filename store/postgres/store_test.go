@@ -122,3 +122,13 @@ func median(all []time.Duration) time.Duration {
 	slices.Sort(all)
 	return all[len(all)/2]
 }
+
+// await polls a condition of the server, which tells nobody when it changes.
+func await(tb testing.TB, what string, condition func() bool) {
+	tb.Helper()
+	for deadline := time.Now().Add(30 * time.Second); !condition(); {
+		if time.Now().After(deadline) {
+			tb.Fatalf("waited too long for %s", what)
+		}
+	}
+}

@@ -77,9 +77,9 @@ create table due (
     created_at   timestamptz not null       -- of the operation: the order of listings
 ) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000);
 
-create index due_at on due (at) where at is not null;
+create index due_at on due (at, operation_id) where at is not null;
 create index due_listing on due (tenant, state, created_at, operation_id);
-create index due_parked on due (tenant, parked, since) where parked <> '';
+create index due_parked on due (tenant, parked, since, operation_id) where parked <> '';
 
 -- Timelines, written off the happy path only.
 create table records (
@@ -99,7 +99,7 @@ create table journal (
     xid      xid8        not null,
     position bigint      generated always as identity,
     at       timestamptz not null,
-    token    uuid        not null unique,   -- of the batch
+    token    uuid        not null,          -- of the batch: the same when it is run again
     entries  bytea       not null,
     primary key (xid, position)
 );
