@@ -11,7 +11,7 @@ import (
 // The channel gets the operation as it was recorded, once, and is closed.
 func (l *Ledger) dispatch(op *Operation, t Tool, mark *liveMark) <-chan *Operation {
 	if mark == nil {
-		mark = l.live.add(op)
+		mark, _ = l.live.add(op) // it was stored before, and has a due row
 	}
 	recorded := make(chan *Operation, 1)
 	l.running.add()

@@ -16,6 +16,7 @@ type liveAttempts struct {
 	marks map[*liveMark]struct{}
 	count map[OperationID]int       // marks per operation
 	lost  map[OperationID]time.Time // outcomes that could not be recorded: creation times
+	told  time.Time                 // the newest low-water mark that went into a beat
 }
 
 // liveMark is one claim or attempt of this process. Two requests that race for
@@ -25,16 +26,18 @@ type liveMark struct {
 	created time.Time // of the operation
 }
 
-func (a *liveAttempts) add(op *Operation) *liveMark {
+// add marks an operation. overtaken says that a beat has told of a low-water
+// mark past its creation: that beat would not lead to it.
+func (a *liveAttempts) add(op *Operation) (m *liveMark, overtaken bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.marks == nil {
 		a.marks, a.count, a.lost = map[*liveMark]struct{}{}, map[OperationID]int{}, map[OperationID]time.Time{}
 	}
-	m := &liveMark{op.ID, op.CreatedAt}
+	m = &liveMark{op.ID, op.CreatedAt}
 	a.marks[m] = struct{}{}
 	a.count[op.ID]++
-	return m
+	return m, op.CreatedAt.Before(a.told)
 }
 
 func (a *liveAttempts) remove(m *liveMark) {
@@ -74,7 +77,7 @@ func (a *liveAttempts) has(id OperationID) bool {
 }
 
 // lowWater is the creation time of the oldest operation that this process has
-// not recorded, or now if there is none.
+// not recorded, or now if there is none: what the next beat tells.
 func (a *liveAttempts) lowWater(now time.Time) time.Time {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -88,6 +91,9 @@ func (a *liveAttempts) lowWater(now time.Time) time.Time {
 		if created.Before(low) {
 			low = created
 		}
+	}
+	if low.After(a.told) {
+		a.told = low
 	}
 	return low
 }

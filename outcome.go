@@ -28,8 +28,10 @@ func (m *step) attemptStarted(e AttemptStarted) error {
 	o.State, o.Parked, o.ResendConfirmed = StateEffectPending, NotParked, false
 	o.ApprovalSpent = o.ApprovalNeeded
 	o.DueAt = time.Time{}
-	if o.Attempt() > 1 || o.Policy.RemoteExecutor {
-		o.DueAt = e.LeaseUntil // crashed first attempts are found by their owner
+	if o.Attempt() > 1 || o.Version > 0 || o.Policy.RemoteExecutor {
+		// Only an attempt that is claimed with its operation is found by its owner:
+		// what was stored before is older than its owner's low-water mark.
+		o.DueAt = e.LeaseUntil
 	}
 	return nil
 }

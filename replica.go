@@ -77,6 +77,8 @@ func (r *replicas) setCold(until time.Time) {
 // Beat tells the other replicas that this one lives and how far back its work
 // reaches, and returns all replicas with the database's now.
 func (l *Ledger) Beat(ctx context.Context) ([]Replica, time.Time, error) {
+	l.beating.Lock() // an older low-water mark must not replace a newer one
+	defer l.beating.Unlock()
 	began := l.opts.Clock.Now()
 	all, now, err := l.store.Beat(ctx, Replica{ID: l.opts.Owner, LowWater: l.live.lowWater(l.clock.now())})
 	if err != nil {
@@ -86,16 +88,6 @@ func (l *Ledger) Beat(ctx context.Context) ([]Replica, time.Time, error) {
 	l.clock.observe(now, began, ended)
 	l.replicas.note(all, ended)
 	return all, now, nil
-}
-
-// keepBeating beats in place where the loop did not for a while: what a replica
-// claims after its last beat could not be found if it died.
-func (l *Ledger) keepBeating(ctx context.Context) error {
-	if !l.replicas.stale(l.opts.Clock.Now()) {
-		return nil
-	}
-	_, _, err := l.Beat(ctx)
-	return err
 }
 
 // mayExpire reports whether a lease that is over by the database's clock may be

@@ -242,6 +242,38 @@ func (w *world) doomed(point string) *replica {
 	return r
 }
 
+// mute is a provider that an attempt never comes to: the process stands still
+// before its first byte, until it ends.
+type mute struct{ onceward.Provider }
+
+func (mute) Send(ctx context.Context, _ *onceward.Request, _ onceward.SendOptions) onceward.Evidence {
+	<-ctx.Done()
+	runtime.Goexit()
+	return onceward.Evidence{}
+}
+
+func silent(o *onceward.Options) { o.Provider = mute{o.Provider} }
+
+// leave claims n operations, k0 and so on, and kills the process.
+func (r *replica) leave(n int) []*onceward.Operation {
+	r.t.Helper()
+	left := make([]*onceward.Operation, n)
+	var all sync.WaitGroup
+	for i := range left {
+		all.Go(func() {
+			a, err := r.submit(fmt.Sprintf(`{"id":"k%d"}`, i))
+			if err != nil {
+				r.t.Error(err)
+				return
+			}
+			left[i] = a.Operation
+		})
+	}
+	all.Wait()
+	r.kill()
+	return left
+}
+
 // ask submits an input without waiting for more than what is running now.
 func (r *replica) ask(input string, edit ...func(*onceward.Intent)) *onceward.Answer {
 	r.t.Helper()
@@ -303,6 +335,20 @@ func (r *replica) passSlowly(d, step time.Duration) {
 	r.t.Helper()
 	for ; d > 0; d -= step {
 		r.pass(min(d, step))
+	}
+}
+
+// step steps the process's loops n times, and waits for no attempt.
+func (r *replica) step(n int) {
+	r.t.Helper()
+	for range n {
+		if _, err := r.stranded.Step(r.t.Context()); err != nil {
+			r.t.Fatal(err)
+		}
+		if _, err := r.due.Step(r.t.Context()); err != nil {
+			r.t.Fatal(err)
+		}
+		r.due.Wait()
 	}
 }
 
