@@ -54,18 +54,15 @@ func Open(ctx context.Context, path string, opts Options) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{
-		path: path, opts: opts, closed: make(chan struct{}),
-		writer: make(chan *conn, 1), readers: make(chan *conn, opts.Readers),
+		opts: opts, files: files{path: path}, closed: make(chan struct{}),
+		writer: newPool(1), readers: newPool(opts.Readers),
 	}
-	c, err := s.prepareFile(ctx)
+	c, err := s.prepareFile(ctx, path)
 	if err != nil {
 		return nil, located(path, interrupted(ctx, "open ledger", err))
 	}
 	c.db.SetInterrupt(context.Background())
-	s.writer <- c
-	for range opts.Readers {
-		s.readers <- nil
-	}
+	s.writer.put(c)
 	return s, nil
 }
 
@@ -109,13 +106,16 @@ func checkPath(path string) (string, error) {
 
 // prepareFile opens the first connection, looks at what the file is, and brings
 // it to this release's schema.
-func (s *Store) prepareFile(ctx context.Context) (*conn, error) {
-	c, err := s.open()
+func (s *Store) prepareFile(ctx context.Context, path string) (*conn, error) {
+	c, err := s.open(sqlite3.OPEN_CREATE)
 	if err != nil {
 		return nil, err
 	}
 	c.db.SetInterrupt(ctx)
-	if err := s.bringForward(ctx, c); err != nil {
+	if err = s.bringForward(ctx, c); err == nil {
+		s.files.main, err = os.Stat(path)
+	}
+	if err != nil {
 		_ = c.close() // the error that led here says more
 		return nil, err
 	}
@@ -164,21 +164,25 @@ func readSteps() ([]migration.Step, error) {
 
 // connect opens a further connection on a file that is known to be a ledger.
 func (s *Store) connect(writer bool) (*conn, error) {
-	c, err := s.open()
+	c, err := s.open(0)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.setUp(context.Background(), c, writer); err != nil {
+	if err = s.files.checkMain(); err == nil {
+		err = s.setUp(context.Background(), c, writer)
+	}
+	if err != nil {
 		_ = c.close() // the error that led here says more
 		return nil, err
 	}
 	return c, nil
 }
 
-func (s *Store) open() (*conn, error) {
-	name, flags := s.path, sqlite3.OPEN_READWRITE|sqlite3.OPEN_CREATE
+// open opens a connection; create is OPEN_CREATE where the file may be made.
+func (s *Store) open(create sqlite3.OpenFlag) (*conn, error) {
+	name, flags := s.files.path, sqlite3.OPEN_READWRITE|create
 	if s.opts.vfs != "" {
-		u := url.URL{Scheme: "file", Path: s.path, RawQuery: url.Values{"vfs": {s.opts.vfs}}.Encode()}
+		u := url.URL{Scheme: "file", Path: s.files.path, RawQuery: url.Values{"vfs": {s.opts.vfs}}.Encode()}
 		name, flags = u.String(), flags|sqlite3.OPEN_URI
 	}
 	db, err := sqlite3.OpenFlags(name, flags)

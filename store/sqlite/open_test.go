@@ -276,3 +276,50 @@ func TestDamagedRowHarmsNoNeighbour(t *testing.T) {
 	}
 	wantCode(t, "a claim of the damaged row", c.Results[0].Err, onceward.CodeLedgerCorrupt)
 }
+
+func TestFileMovedWhileOpenTakesNoMoreWrites(t *testing.T) {
+	t.Parallel()
+	for _, suffix := range []string{"", "-wal"} {
+		path := filepath.Join(t.TempDir(), "ledger.db")
+		s := open(t, path, sqlite.Options{})
+		before := claim("before")
+		apply(t, s, onceward.Change{After: before})
+		if !has(t, s, before) { // opens a connection that reads, too
+			t.Fatal("a claim is not stored")
+		}
+		if err := os.Rename(path+suffix, path+".moved"); err != nil {
+			t.Fatal(err)
+		}
+		_, err := s.Commit(t.Context(), []onceward.Change{{After: claim("after")}})
+		wantCode(t, "a commit without "+suffix, err, onceward.CodeLedgerUnavailable)
+		wantCode(t, "a check without "+suffix, s.Check(t.Context()), onceward.CodeLedgerUnavailable)
+		if has(t, s, claim("after")) {
+			t.Error("a commit that was refused is stored")
+		}
+		if err := os.Rename(path+".moved", path+suffix); err != nil {
+			t.Fatal(err)
+		}
+		apply(t, s, onceward.Change{After: claim("after")})
+	}
+}
+
+func TestFileReplacedWhileOpenTakesNoMoreWrites(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "ledger.db")
+	s := open(t, path, sqlite.Options{})
+	apply(t, s, onceward.Change{After: claim("k")})
+	for _, suffix := range []string{"", "-wal", "-shm"} {
+		if err := os.Rename(path+suffix, path+".moved"+suffix); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, err := s.Load(t.Context(), []onceward.OperationID{claim("k").ID})
+	wantCode(t, "a first look into the file that was moved", err, onceward.CodeLedgerUnavailable)
+	if _, err := os.Stat(path); err == nil {
+		t.Fatal("the look made a new file")
+	}
+	other := open(t, path, sqlite.Options{}) // somebody makes a new ledger there
+	apply(t, other, onceward.Change{After: claim("k")})
+	_, err = s.Commit(t.Context(), []onceward.Change{{After: claim("another")}})
+	wantCode(t, "a commit to the file that was moved", err, onceward.CodeLedgerUnavailable)
+}

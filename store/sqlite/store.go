@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -30,11 +31,11 @@ type Options struct {
 
 // Store is one handle on a ledger in a file. It is safe for concurrent use.
 type Store struct {
-	path    string
 	opts    Options
-	writer  chan *conn // the one connection that writes; nil in it: to be opened
-	turn    turn       // of whoever has taken the writer
-	readers chan *conn // the connections that read; nil among them: to be opened
+	writer  *pool // of the one connection that writes
+	readers *pool
+	files   files // as the writer sees them
+	turn    turn  // of the writer among processes
 	closing sync.Once
 	closed  chan struct{}
 }
@@ -66,62 +67,9 @@ func (s *Store) Close() error {
 	var err error
 	s.closing.Do(func() {
 		close(s.closed)
-		for range cap(s.readers) {
-			err = closeConn(<-s.readers, err)
-		}
-		err = closeConn(<-s.writer, err)
+		err = failure("close ledger", errors.Join(s.readers.close(), s.writer.close()))
 	})
 	return err
-}
-
-func closeConn(c *conn, before error) error {
-	if c == nil {
-		return before
-	}
-	if err := c.close(); err != nil && before == nil {
-		return failure("close ledger", err)
-	}
-	return before
-}
-
-// take waits for a connection of a pool, and opens it if need be.
-func (s *Store) take(ctx context.Context, pool chan *conn, op string) (*conn, error) {
-	select {
-	case <-s.closed:
-		return nil, store.Closed(op)
-	default:
-	}
-	if err := ctx.Err(); err != nil {
-		return nil, store.Canceled(op, err)
-	}
-	select {
-	case <-s.closed:
-		return nil, store.Closed(op)
-	case <-ctx.Done():
-		return nil, store.Canceled(op, ctx.Err())
-	case c := <-pool:
-		if c != nil {
-			return c, nil
-		}
-		c, err := s.connect(pool == s.writer)
-		if err != nil {
-			pool <- nil
-			return nil, failure(op, err)
-		}
-		return c, nil
-	}
-}
-
-// give puts a connection back; one that is stuck in a transaction is replaced.
-func give(pool chan *conn, c *conn) {
-	c.db.SetInterrupt(context.Background())
-	if !c.db.GetAutocommit() {
-		if err := c.run("ROLLBACK"); err != nil {
-			_ = c.close() // the error that led here was given to the caller
-			c = nil
-		}
-	}
-	pool <- c
 }
 
 // read runs fn on a connection that reads, in one snapshot of the database.
@@ -144,7 +92,7 @@ func (s *Store) readRaw(ctx context.Context, op string, fn func(c *conn) error) 
 	if err != nil {
 		return err
 	}
-	defer give(s.readers, c)
+	defer s.readers.give(c)
 	c.db.SetInterrupt(ctx)
 	if err := fn(c); err != nil {
 		return interrupted(ctx, op, err)
@@ -159,12 +107,15 @@ func (s *Store) write(ctx context.Context, op string, fn func(c *conn) error) er
 	if err != nil {
 		return err
 	}
-	defer give(s.writer, c)
+	defer s.writer.give(c)
 	defer func() { s.turn.ended(time.Now()) }()
 	wait(ctx, s.turn.next(time.Now()))
 	c.db.SetInterrupt(ctx)
 	if err := c.run("BEGIN IMMEDIATE"); err != nil {
 		return interrupted(ctx, op, err)
+	}
+	if err := s.files.check(); err != nil {
+		return err
 	}
 	if err := fn(c); err != nil {
 		return interrupted(ctx, op, err)
