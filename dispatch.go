@@ -127,18 +127,30 @@ func (l *Ledger) settleByLook(op *Operation, t Tool, ev *Evidence, j Judgement, 
 // result is what later requests get replayed. A body that is not whole is not
 // kept: a cut body must never be shown as a whole one.
 func (l *Ledger) result(info *ToolInfo, ev *Evidence) *Result {
-	keep := info.KeepBytes
-	if keep == 0 {
-		keep = DefaultKeepBytes
-	}
 	r := &Result{Status: ev.Status, Header: ReplayableHeader(ev.Header)}
-	if !ev.BodyCut && !ev.BodyTooBig && int64(len(ev.Body)) <= keep && info.KeepResult == KeepFull {
+	if !ev.BodyCut && !ev.BodyTooBig {
 		r.Body, r.BodyKept = ev.Body, true
-		if r.Body == nil {
-			r.Body = []byte{}
-		}
 	}
-	return r
+	return info.kept(r)
+}
+
+// kept is a result as the contract keeps it: its body whole, or not at all.
+func (i *ToolInfo) kept(r *Result) *Result {
+	if r == nil || !r.BodyKept {
+		return r
+	}
+	most := i.KeepBytes
+	if most == 0 {
+		most = DefaultKeepBytes
+	}
+	k := *r
+	switch {
+	case i.KeepResult != KeepFull || int64(len(k.Body)) > most:
+		k.Body, k.BodyKept = nil, false
+	case k.Body == nil:
+		k.Body = []byte{} // kept and empty
+	}
+	return &k
 }
 
 // Waits between tries to record an outcome while the ledger cannot be reached.

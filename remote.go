@@ -163,6 +163,10 @@ func (l *Ledger) ReportOutcome(ctx context.Context, p Principal, id AttemptID, s
 	if err != nil {
 		return nil, err
 	}
+	t, err := l.hydrate(ctx, op)
+	if err != nil {
+		return nil, err
+	}
 	return l.change(ctx, op, func(now *Operation, at time.Time) ([]fact, error) {
 		for i := range now.Attempts {
 			if a := &now.Attempts[i]; a.Number == id.Number && saysAlready(a, out) {
@@ -173,7 +177,7 @@ func (l *Ledger) ReportOutcome(ctx context.Context, p Principal, id AttemptID, s
 		f := fact{actor: p.String(), evidence: out.Evidence}
 		switch out.Verdict {
 		case VerdictDone:
-			f.event = AttemptDone{Attempt: id.Number, Sent: sent, Reference: out.Reference, Result: out.Result, Settler: SettledByAnswer}
+			f.event = AttemptDone{Attempt: id.Number, Sent: sent, Reference: out.Reference, Result: t.Info().kept(out.Result), Settler: SettledByAnswer}
 		case VerdictNotDone:
 			f.event = AttemptNotDone{Attempt: id.Number, Failure: out.Failure}
 		case VerdictUnknown, VerdictInProgress:

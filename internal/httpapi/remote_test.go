@@ -2,8 +2,11 @@ package httpapi
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/onceward/onceward"
 )
 
 const claimBody = `{"tool":"reports.file","input":{"id":"k","n":1},"wait":"0s","claim_token":"0123456789abcdef%s"}`
@@ -111,4 +114,16 @@ func TestClaimOfAnotherInputIsRefused(t *testing.T) {
 	w := newWorld(t)
 	w.claim("").want(200)
 	w.post("/v1/operations:claim", `{"tool":"reports.file","input":{"id":"k","n":2},"claim_token":"0123456789abcdef"}`).want(422, "code", "key_reused", "decision", "blocked")
+}
+
+func TestResultOfARemoteAttemptIsKeptAsItsContractSays(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	body := func(n int) string {
+		return fmt.Sprintf(`{"outcome":"done","reference":"r","result":{"status":200,"body":%q}}`, strings.Repeat("a", n-2))
+	}
+	w.report(w.claim(""), body(onceward.DefaultKeepBytes)).want(200, "operation.result.body_kept", true)
+	w = newWorld(t)
+	w.report(w.claim(""), body(onceward.DefaultKeepBytes+1)).want(200, "operation.state", "succeeded", "operation.result.body_kept", false, "operation.result.status", 200).
+		lacks("operation.result.body")
 }
