@@ -139,7 +139,7 @@ func (l *Ledger) buyAttempt(ctx context.Context, in *Intent, op *Operation, wait
 		return nil, err
 	}
 	l.Wake()
-	if op, err = l.await(ctx, op, wait); err != nil {
+	if op, err = l.awaitOurs(ctx, op, wait); err != nil {
 		return nil, err
 	}
 	return &Answer{Operation: op, Decision: decisionFor(StateReady, op), RetryAfter: l.retryAfter(op)}, nil

@@ -112,3 +112,16 @@ func (l *Ledger) await(ctx context.Context, op *Operation, wait time.Duration) (
 		}
 	}
 }
+
+// awaitOurs is await for a request that has changed the ledger. A ledger that
+// cannot be read meanwhile ends the waiting with what is known.
+//
+// Why no error: it would say that the request left nothing behind.
+func (l *Ledger) awaitOurs(ctx context.Context, op *Operation, wait time.Duration) (*Operation, error) {
+	newest, err := l.await(ctx, op, wait)
+	if err != nil && !Is(err, CodeCanceled) {
+		l.log.Warn("stopped waiting for an operation", "operation", op.ID.String(), "error", err)
+		return newest, nil
+	}
+	return newest, err
+}
