@@ -60,7 +60,13 @@ func (l *Ledger) reschedule(ctx context.Context, op *Operation) error {
 	if d == nil || d.At.IsZero() {
 		return nil
 	}
-	return l.store.Reschedule(ctx, *d)
+	if err := l.store.Reschedule(ctx, *d); err != nil {
+		return err
+	}
+	if d.Parked == ParkToolPaused {
+		l.switches.park(d.Tenant, d.Tool)
+	}
+	return nil
 }
 
 // startAgain starts an attempt of a stored operation and works on it.

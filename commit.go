@@ -159,6 +159,9 @@ func record(before, after *Operation, f fact, version int64, at time.Time) Recor
 func (l *Ledger) write(ctx context.Context, c Change) (stored *Operation, applied bool, err error) {
 	began := l.opts.Clock.Now()
 	r, err := l.writer.Write(ctx, c)
+	if c.After.Parked == ParkToolPaused && (err == nil || Is(err, CodeMayBeRecorded)) {
+		l.switches.park(c.After.Tenant, c.After.Tool)
+	}
 	if err != nil {
 		return nil, false, err
 	}

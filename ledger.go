@@ -51,7 +51,6 @@ type Ledger struct {
 	waiters  waiters
 	live     liveAttempts
 	replicas replicas
-	beating  sync.Mutex // one beat at a time
 	wake     chan struct{}
 
 	startedAt time.Time // local
@@ -95,7 +94,7 @@ func (l *Ledger) Start(ctx context.Context) error {
 	if _, _, err := l.Beat(ctx); err != nil {
 		return err
 	}
-	return l.RefreshSwitches(ctx)
+	return l.firstSwitches(ctx)
 }
 
 // Owner names this process in leases.

@@ -1,7 +1,9 @@
 package onceward
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"sync"
 	"time"
 )
@@ -10,6 +12,7 @@ import (
 type switches struct {
 	mu     sync.RWMutex
 	paused map[switchKey]ToolSwitch
+	parked map[switchKey]struct{} // tools under whose pause this process parked something since it last released
 }
 
 type switchKey struct {
@@ -53,14 +56,79 @@ func (s *switches) replace(all []ToolSwitch) {
 	s.paused = next
 }
 
+// park notes that something was parked because the tool is paused.
+func (s *switches) park(t Tenant, tool ToolName) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.parked == nil {
+		s.parked = map[switchKey]struct{}{}
+	}
+	s.parked[switchKey{t, tool}] = struct{}{}
+}
+
+// takeResumed returns, in order, the tools under which something was parked
+// and that are not paused, and forgets them.
+func (s *switches) takeResumed() []switchKey {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var resumed []switchKey
+	for k := range s.parked {
+		_, one := s.paused[k]
+		_, all := s.paused[switchKey{k.tenant, ""}]
+		if !one && !all {
+			resumed = append(resumed, k)
+			delete(s.parked, k)
+		}
+	}
+	slices.SortFunc(resumed, func(a, b switchKey) int {
+		return cmp.Or(cmp.Compare(a.tenant, b.tenant), cmp.Compare(a.tool, b.tool))
+	})
+	return resumed
+}
+
 // RefreshSwitches reads the shared tool switches. A worker calls it at least
 // once a second, so that a pause takes effect on every replica within one.
 func (l *Ledger) RefreshSwitches(ctx context.Context) error {
-	all, err := l.store.Switches(ctx)
-	if err != nil {
+	if _, err := l.readSwitches(ctx); err != nil {
 		return err
 	}
-	l.switches.replace(all)
+	return l.releaseMissed(ctx)
+}
+
+func (l *Ledger) readSwitches(ctx context.Context) ([]ToolSwitch, error) {
+	all, err := l.store.Switches(ctx)
+	if err == nil {
+		l.switches.replace(all)
+	}
+	return all, err
+}
+
+// firstSwitches reads the switches of a process that starts. What an earlier
+// process parked, and did not live to release, the next refresh releases.
+func (l *Ledger) firstSwitches(ctx context.Context) error {
+	all, err := l.readSwitches(ctx)
+	for _, sw := range all {
+		l.switches.park(sw.Tenant, sw.Tool)
+	}
+	return err
+}
+
+// releaseMissed releases what this process parked under a tool that is not
+// paused. A resume releases what is parked by then; whoever still took the tool
+// for paused parks after it, and nobody else would ever look at that again.
+func (l *Ledger) releaseMissed(ctx context.Context) error {
+	for _, k := range l.switches.takeResumed() {
+		n, err := l.store.Unpark(ctx, k.tenant, k.tool, ParkToolPaused, resumeStep)
+		if err != nil || n == resumeStep {
+			l.switches.park(k.tenant, k.tool) // again at the next refresh
+		}
+		if err != nil {
+			return err
+		}
+		if n > 0 {
+			l.Wake()
+		}
+	}
 	return nil
 }
 
