@@ -30,11 +30,13 @@ type Proxy struct {
 // Start listens on a free loopback port and passes connections to upstream
 // (host:port). Close ends it.
 func Start(upstream string) (*Proxy, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	ctx, cancel := context.WithCancel(context.Background())
+	var lc net.ListenConfig
+	l, err := lc.Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
+		cancel()
 		return nil, fmt.Errorf("listen for fault proxy: %w", err)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
 	p := &Proxy{upstream: upstream, listener: l, ctx: ctx, cancel: cancel, links: make(map[*link]bool), notify: make(chan struct{})}
 	p.running.Go(p.accept)
 	return p, nil

@@ -23,7 +23,7 @@ var (
 // connection is clean and may be used again. A fault means that no head could
 // be read; a body that could not is in the evidence.
 func (x *exchange) readAnswer(pc *conn, t *target) (keep bool, f *fault) {
-	resp, f := x.readHead(pc, t)
+	resp, f := x.readHead(pc, t) //nolint:bodyclose // closing would read on without limit; the connection is kept or cut by what was read
 	if f != nil {
 		return false, f
 	}

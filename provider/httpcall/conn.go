@@ -160,8 +160,15 @@ func (c *Client) handshake(pc *conn, t *target) *fault {
 	}
 	cfg := c.tls.Clone()
 	cfg.ServerName = t.origin.host
+	return shake(pc, cfg)
+}
+
+// shake puts TLS on top of the connection. Why without the caller's context: its
+// end and the deadline reach the connection below, and a context here would cost
+// a goroutine.
+func shake(pc *conn, cfg *tls.Config) *fault {
 	tc := tls.Client(pc.top, cfg)
-	if err := tc.Handshake(); err != nil {
+	if err := tc.HandshakeContext(context.Background()); err != nil {
 		return tlsFault(err)
 	}
 	pc.top = tc

@@ -13,13 +13,13 @@ import (
 
 // answering accepts connections and answers every request; it tells when a
 // connection has ended.
-func answering(t *testing.T, head string) (addr string, ended chan error) {
+func answering(t *testing.T, head string) (addr string, ended chan struct{}) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	ended = make(chan error, 64)
+	ended = make(chan struct{}, 64)
 	s := &http.Server{
 		ReadHeaderTimeout: time.Minute,
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -30,7 +30,7 @@ func answering(t *testing.T, head string) (addr string, ended chan error) {
 		}),
 		ConnState: func(_ net.Conn, st http.ConnState) {
 			if st == http.StateClosed {
-				ended <- nil
+				ended <- struct{}{}
 			}
 		},
 	}
@@ -61,7 +61,7 @@ func idle(c *Client) []*conn {
 	return all
 }
 
-func awaitEnd(t *testing.T, ended chan error) {
+func awaitEnd(t *testing.T, ended chan struct{}) {
 	t.Helper()
 	select {
 	case <-ended:

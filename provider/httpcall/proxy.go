@@ -1,7 +1,6 @@
 package httpcall
 
 import (
-	"crypto/tls"
 	"encoding/base64"
 	"net"
 	"net/http"
@@ -16,11 +15,9 @@ func (c *Client) tunnel(pc *conn, t *target) *fault {
 	if p.Scheme == "https" {
 		cfg := c.tls.Clone()
 		cfg.ServerName = p.Hostname()
-		tc := tls.Client(pc.top, cfg)
-		if err := tc.Handshake(); err != nil {
-			return tlsFault(err)
+		if f := shake(pc, cfg); f != nil {
+			return f
 		}
-		pc.top = tc
 	}
 	to := net.JoinHostPort(t.origin.host, t.origin.port)
 	b := append(pc.out[:0], "CONNECT "+to+" HTTP/1.1\r\nHost: "+to+"\r\n"...)
@@ -34,7 +31,7 @@ func (c *Client) tunnel(pc *conn, t *target) *fault {
 		return newFault(onceward.ClassConnection, codeProxy)
 	}
 	pc.headCap = c.options.HeadBytes
-	resp, err := http.ReadResponse(pc.br, connectRequest)
+	resp, err := http.ReadResponse(pc.br, connectRequest) //nolint:bodyclose // what follows the head is the tunnel
 	pc.headCap = -1
 	if err != nil || resp.StatusCode/100 != 2 || pc.br.Buffered() > 0 {
 		return newFault(onceward.ClassConnection, codeProxy)

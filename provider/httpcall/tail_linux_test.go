@@ -61,6 +61,7 @@ func child(role, addr string) {
 		opts.NotAfter = time.Now().Add(time.Second)
 		opts.BeforeWrite = func() error {
 			fmt.Println("checked")
+			fmt.Println(opts.NotAfter.UnixNano())
 			_, _ = bufio.NewReader(os.Stdin).ReadString('\n')
 			return nil
 		}
@@ -187,12 +188,15 @@ func TestLeaseThatEndsWhileTheServerDoesNotReadEndsTheWrite(t *testing.T) {
 func TestProcessStoppedBetweenCheckAndWriteDoesNotWriteAfterItsLease(t *testing.T) {
 	t.Parallel()
 	up := providertest.NewUpstream(t)
-	lease := time.Now().Add(time.Second)
 	cmd, in, out := startChild(t, "stopped", up.Addr(), "checked")
+	var lease int64
+	if _, err := fmt.Fscanln(out, &lease); err != nil {
+		t.Fatal(err)
+	}
 	if err := cmd.Process.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	<-time.After(time.Until(lease) + 500*time.Millisecond) // the child's lease began after ours
+	<-time.After(time.Until(time.Unix(0, lease)) + 10*time.Millisecond)
 	_, _ = io.WriteString(in, "\n")
 	if err := cmd.Process.Signal(syscall.SIGCONT); err != nil {
 		t.Fatal(err)

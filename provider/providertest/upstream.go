@@ -124,7 +124,8 @@ func NewUpstreamOn(tb testing.TB, l net.Listener, steps ...Step) *Upstream {
 
 func listen(tb testing.TB) net.Listener {
 	tb.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	var lc net.ListenConfig
+	l, err := lc.Listen(tb.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		tb.Fatalf("listen: %v", err)
 	}
