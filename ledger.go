@@ -51,6 +51,7 @@ type Ledger struct {
 	waiters  waiters
 	live     liveAttempts
 	replicas replicas
+	beating  sync.Mutex // one beat at a time
 	wake     chan struct{}
 
 	startedAt time.Time // local

@@ -115,9 +115,6 @@ type claimed struct {
 //
 // Crash point: claim.before_commit, claim.after_commit.
 func (l *Ledger) claim(ctx context.Context, in *Intent, t Tool, p *Prepared, s starter) (claimed, error) {
-	if err := l.keepBeating(ctx); err != nil {
-		return claimed{}, err
-	}
 	info := t.Info()
 	at := l.clock.now()
 	op := NewOperation(in, p, info, 0, at)
@@ -134,7 +131,9 @@ func (l *Ledger) claim(ctx context.Context, in *Intent, t Tool, p *Prepared, s s
 	}
 	var mark *liveMark
 	if c.After.State == StateEffectPending && !s.remote() {
-		mark = l.live.add(&c.After)
+		if mark, err = l.mark(ctx, &c.After); err != nil {
+			return claimed{}, err
+		}
 	}
 	l.crash("claim.before_commit")
 	stored, applied, err := l.write(context.WithoutCancel(ctx), c)
@@ -154,6 +153,22 @@ func (l *Ledger) claim(ctx context.Context, in *Intent, t Tool, p *Prepared, s s
 		got.recorded = l.dispatch(stored, t, mark)
 	}
 	return got, nil
+}
+
+// mark notes a claim that is about to be committed.
+//
+// Invariant: if the process dies after that commit, its last beat leads to the
+// claim. Where that beat is old, or told of a low-water mark past the claim's
+// creation, the process beats again first.
+func (l *Ledger) mark(ctx context.Context, op *Operation) (*liveMark, error) {
+	m, overtaken := l.live.add(op)
+	if overtaken || l.replicas.stale(l.opts.Clock.Now()) {
+		if _, _, err := l.Beat(ctx); err != nil {
+			l.live.remove(m)
+			return nil, err
+		}
+	}
+	return m, nil
 }
 
 // unmark takes the mark of a claim away that this process will not work on. A
