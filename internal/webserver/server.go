@@ -13,7 +13,7 @@ import (
 	"github.com/onceward/onceward"
 )
 
-// Limits of a server. docs/reference/config.md lists what can be set.
+// Limits of a server. docs/reference/http.md lists them.
 const (
 	// DefaultHeaderTimeout is how long a request's header may take to arrive.
 	DefaultHeaderTimeout = 10 * time.Second

@@ -4,9 +4,11 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -292,5 +294,28 @@ func TestLimitedConnectionCanEndItsAnswerAlone(t *testing.T) {
 	}
 	if b, err := io.ReadAll(client); err != nil || len(b) > 0 {
 		t.Errorf("the answer did not end: %q, %v", b, err)
+	}
+}
+
+func TestLimitsAreDocumented(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../docs/reference/http.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{
+		fmt.Sprintf("| request header | %d bytes |", DefaultHeaderBytesMax),
+		fmt.Sprintf("| a request header arrives within | %s |", DefaultHeaderTimeout),
+		fmt.Sprintf("| a whole request arrives within | %s |", DefaultRequestTimeout),
+		fmt.Sprintf("| a request is answered within, waiting included | %s |", DefaultAnswerTimeout),
+		fmt.Sprintf("| a connection is kept open between requests for | %s |", DefaultIdleTimeout),
+		fmt.Sprintf("| connections served at once; more wait | %d |", DefaultConnectionsMax),
+	} {
+		if !strings.Contains(string(page), "\n"+line+"\n") {
+			t.Errorf("docs/reference/http.md lacks the line %q", line)
+		}
+	}
+	if DefaultAnswerTimeout <= onceward.MaxWait {
+		t.Errorf("an answer after the longest wait of %s would be cut off after %s", onceward.MaxWait, DefaultAnswerTimeout)
 	}
 }

@@ -151,6 +151,13 @@ func writeLimits(b *bytes.Buffer) {
 		{"reason", fmt.Sprintf("%d bytes", httpapi.ReasonBytesMax)},
 		{"page", fmt.Sprintf("%d operations, %d at most", httpapi.DefaultPage, onceward.MaxPage)},
 		{"wait", fmt.Sprintf("%s, %s at most", onceward.DefaultWait, onceward.MaxWait)},
+		// internal/webserver's; a test there holds these lines to its constants.
+		{"request header", "32768 bytes"},
+		{"a request header arrives within", "10s"},
+		{"a whole request arrives within", "30s"},
+		{"a request is answered within, waiting included", "2m0s"},
+		{"a connection is kept open between requests for", "2m0s"},
+		{"connections served at once; more wait", "8192"},
 	} {
 		fmt.Fprintf(b, "| %s | %v |\n", l.what, l.value)
 	}
