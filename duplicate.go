@@ -97,7 +97,7 @@ func (l *Ledger) retiredDuplicate(ctx context.Context, in *Intent, t Tool, op *O
 	}
 	op.Policy = t.Info().Policy // the next generation lives under the contract in force
 	won := false
-	op, err = l.change(ctx, op, func(now *Operation, at time.Time) ([]fact, error) {
+	op, err = l.change(context.WithoutCancel(ctx), op, func(now *Operation, at time.Time) ([]fact, error) {
 		if won = now.Retired; !won {
 			return nil, nil // somebody else began the next generation
 		}

@@ -51,7 +51,7 @@ type Ledger struct {
 	waiters  waiters
 	live     liveAttempts
 	replicas replicas
-	beating  sync.Mutex // one beat at a time
+	beating  chan struct{} // holds a token while a beat is under way
 	wake     chan struct{}
 
 	startedAt time.Time // local
@@ -78,7 +78,7 @@ func New(opts Options) (*Ledger, error) {
 	}
 	l := &Ledger{
 		opts: opts, store: opts.Store, writer: opts.Writer, tools: opts.Tools, provider: opts.Provider, log: opts.Log,
-		clock: &ledgerClock{local: opts.Clock}, wake: make(chan struct{}, 1), draining: make(chan struct{}),
+		clock: &ledgerClock{local: opts.Clock}, wake: make(chan struct{}, 1), beating: make(chan struct{}, 1), draining: make(chan struct{}),
 	}
 	if l.writer == nil {
 		l.writer = DirectWriter{opts.Store}

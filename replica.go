@@ -77,8 +77,12 @@ func (r *replicas) setCold(until time.Time) {
 // Beat tells the other replicas that this one lives and how far back its work
 // reaches, and returns all replicas with the database's now.
 func (l *Ledger) Beat(ctx context.Context) ([]Replica, time.Time, error) {
-	l.beating.Lock() // an older low-water mark must not replace a newer one
-	defer l.beating.Unlock()
+	select {
+	case l.beating <- struct{}{}: // one at a time: an older low-water mark must not replace a newer one
+		defer func() { <-l.beating }()
+	case <-ctx.Done():
+		return nil, time.Time{}, &Error{Code: CodeCanceled, Op: "beat as replica", Message: "another beat was under way", Err: ctx.Err()}
+	}
 	began := l.opts.Clock.Now()
 	all, now, err := l.store.Beat(ctx, Replica{ID: l.opts.Owner, LowWater: l.live.lowWater(l.clock.now())})
 	if err != nil {
