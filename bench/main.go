@@ -22,8 +22,10 @@ func main() {
 	callers := flag.String("c", "1,16,64", "numbers of concurrent callers")
 	seconds := flag.Duration("t", 3*time.Second, "time of each phase")
 	dsn := flag.String("postgres", os.Getenv("ONCEWARD_TEST_POSTGRES"), "postgres:// URL; empty: SQLite only")
+	binary := flag.String("binary", "", "onceward program to start over a grown ledger; empty: none")
+	rows := flag.Int("rows", 1_000_000, "operations in the grown ledger")
 	flag.Parse()
-	if err := bench(context.Background(), *callers, *seconds, *dsn); err != nil {
+	if err := bench(context.Background(), *callers, *seconds, *dsn, *binary, *rows); err != nil {
 		fmt.Fprintln(os.Stderr, "bench: "+err.Error())
 		os.Exit(1)
 	}
@@ -41,7 +43,7 @@ type suite struct {
 	rows     []measured
 }
 
-func bench(ctx context.Context, callers string, seconds time.Duration, dsn string) error {
+func bench(ctx context.Context, callers string, seconds time.Duration, dsn, binary string, rows int) error {
 	s := &suite{seconds: seconds, provider: httpcall.New(httpcall.Options{IdlePerHost: 512})}
 	for _, c := range strings.Split(callers, ",") {
 		n, err := strconv.Atoi(c)
@@ -74,10 +76,15 @@ func bench(ctx context.Context, callers string, seconds time.Duration, dsn strin
 	if err := s.onSQLite(ctx); err != nil {
 		return err
 	}
-	if dsn == "" {
+	if dsn != "" {
+		if err := s.onPostgres(ctx, dsn); err != nil {
+			return err
+		}
+	}
+	if binary == "" {
 		return nil
 	}
-	return s.onPostgres(ctx, dsn)
+	return s.onBinary(ctx, binary, rows)
 }
 
 // phase measures, prints and returns one row.
