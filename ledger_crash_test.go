@@ -106,17 +106,24 @@ func TestAClaimThatABeatOvertookIsFoundAfterACrash(t *testing.T) {
 				t.Error(err)
 			}
 		})
-		ended := make(chan struct{})
-		go func() {
-			defer close(ended)
-			_, _ = dying.submit(`{"id":"a","account":"x"}`)
-		}()
-		await(t, ended, "the crash")
-		if !dying.dead.Load() || !beaten {
-			t.Fatalf("died %v, beaten %v", dying.dead.Load(), beaten)
+		dying.dieOf(`{"id":"a","account":"x"}`)
+		if !beaten {
+			t.Fatal("no beat overtook the claim")
 		}
 		w.passSlowly(time.Minute, 3*time.Second)
 		a := w.ask(`{"id":"a","account":"x"}`)
+		w.want(a.Operation, onceward.StateSucceeded, 1)
+	})
+}
+
+func TestAClaimLongAfterTheLastBeatIsFoundAfterACrash(t *testing.T) {
+	t.Parallel()
+	onEachStore(t, oncewardtest.NewTool("t.write", onceward.EffectProbedWrite), func(t *testing.T, w *world) {
+		dying := w.doomed("claim.after_commit")
+		w.clock.Advance(time.Hour)
+		dying.dieOf(`{"id":"a"}`)
+		w.passSlowly(time.Minute, 3*time.Second)
+		a := w.ask(`{"id":"a"}`)
 		w.want(a.Operation, onceward.StateSucceeded, 1)
 	})
 }
@@ -128,19 +135,23 @@ func TestADatabaseThatGoesAwayDuringRecoveryIsWaitedFor(t *testing.T) {
 		all := w.another(silent).leave(left)
 		w.restart()
 		w.clock.Advance(overdue)
-		for _, soundCommits := range []int{0, 3, 7, 0, 5} {
-			n := 0
+		for round, sound := range []int{0, 3, 7, 0, 1, 2} {
+			commits := 0
 			w.store.BeforeCommit(func([]onceward.Change) {
-				if n++; n > soundCommits {
+				if commits++; commits > sound {
 					w.store.GoAway()
 				}
 			})
-			_, _ = w.stranded.Step(t.Context())
-			_, _ = w.due.Step(t.Context())
-			w.due.Wait()
+			if round < 3 {
+				_, _ = w.stranded.Step(t.Context())
+			} else {
+				_, _ = w.due.Step(t.Context())
+				w.due.Wait()
+			}
 			w.store.BeforeCommit(nil)
 			w.store.ComeBack()
-			w.clock.Advance(time.Second)
+			w.step(round / 2 % 2) // a sound pass in between
+			w.clock.Advance(5 * time.Second)
 		}
 		w.passSlowly(2*time.Minute, 5*time.Second)
 		for _, op := range all {

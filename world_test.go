@@ -209,20 +209,24 @@ func (r *replica) kill() {
 
 // crash starts a process that dies when it comes to the crash point, and lets it
 // submit the input.
-func (w *world) crash(point, input string) *replica {
+func (w *world) crash(point, input string) {
 	w.t.Helper()
-	r := w.doomed(point)
+	w.doomed(point).dieOf(input)
+}
+
+// dieOf submits the input in a process that is doomed to die of it.
+func (r *replica) dieOf(input string) {
+	r.t.Helper()
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
 		_, _ = r.submit(input)
 	}()
-	<-ended
+	await(r.t, ended, "the crash")
 	r.ledger.WaitIdle()
 	if !r.dead.Load() {
-		w.t.Fatalf("the process never came to %s", point)
+		r.t.Fatal("the process never came to its crash point")
 	}
-	return r
 }
 
 // doomed starts a process that dies when it comes to the crash point: whoever
