@@ -50,6 +50,7 @@ type Ledger struct {
 	rates    rates
 	waiters  waiters
 	live     liveAttempts
+	recent   recents
 	replicas replicas
 	beating  chan struct{} // holds a token while a beat is under way
 	wake     chan struct{}

@@ -115,9 +115,17 @@ type claimed struct {
 //
 // Crash point: claim.before_commit, claim.after_commit.
 func (l *Ledger) claim(ctx context.Context, in *Intent, t Tool, p *Prepared, s starter) (claimed, error) {
-	info := t.Info()
 	at := l.clock.now()
-	op := NewOperation(in, p, info, 0, at)
+	op := NewOperation(in, p, t.Info(), 0, at)
+	if l.recent.has(op.ID) {
+		if there, err := l.writer.Read(ctx, op.ID); err != nil || there != nil {
+			if err != nil {
+				return claimed{}, fmt.Errorf("claim operation %s: %w", op.ID, err)
+			}
+			return l.lostClaim(ctx, &op, there)
+		}
+	}
+	l.recent.add(op.ID)
 	fs, err := l.serialFacts(ctx, &op, l.firstFacts(&op, at, s), at)
 	if err != nil {
 		return claimed{}, err
@@ -185,7 +193,7 @@ func (l *Ledger) lostClaim(ctx context.Context, op, stored *Operation) (claimed,
 	switch {
 	case stored == nil:
 		return claimed{}, &Error{Code: CodeLedgerCorrupt, Op: "claim operation", OperationID: op.ID, Message: "the claim lost to a row that is not there"}
-	case stored.Tenant != op.Tenant || stored.Tool != op.Tool:
+	case stored.Tenant != op.Tenant || stored.Tool != op.Tool || stored.ID == op.ID && stored.Key != op.Key: // else an alias led there
 		return claimed{}, &Error{Code: CodeKeyCollision, Op: "claim operation", OperationID: op.ID, Message: "another identity has this operation ID"}
 	}
 	_, err := l.hydrate(ctx, stored)

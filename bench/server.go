@@ -49,7 +49,7 @@ func stored(n int, at time.Time, info *onceward.ToolInfo) onceward.Operation {
 		Digest: onceward.MaterialDigest(info.Name, input), Contract: info.Version, Effect: info.Policy.Effect, State: onceward.StateSucceeded, Version: 1,
 		Actor: "local:operator", CreatedAt: at, UpdatedAt: at, CompletedAt: at, IntentAt: at, Reference: fmt.Sprintf("ch_%016d", n), Input: input,
 		Attempts: []onceward.Attempt{{Number: 1, Owner: "r_bench", Status: onceward.StatusDone, Settler: onceward.SettledByAnswer, StartedAt: at, LeaseUntil: at.Add(25 * time.Second), EndedAt: at, LastByteAt: at, Reach: onceward.ReachFirstByte}},
-		Result: &onceward.Result{Status: 201, Body: []byte(`{"id":"ch_1","ok":true}`), BodyKept: true},
+		Result:   &onceward.Result{Status: 201, Body: []byte(`{"id":"ch_1","ok":true}`), BodyKept: true},
 	}
 	copy(op.Token[:], op.ID[:])
 	return op
