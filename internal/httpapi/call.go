@@ -93,7 +93,7 @@ func (c *call) log500(p *Problem, err error) {
 
 // panicked answers a defect without a word about it, and logs it with its stack.
 func (c *call) panicked(v any) {
-	if v == http.ErrAbortHandler {
+	if err, ok := v.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 		panic(v)
 	}
 	c.log.Error("request panicked", "route", c.route.Name, "request", c.w.Header().Get(RequestIDHeader), "panic", v, "stack", string(debug.Stack()))

@@ -393,6 +393,9 @@ func checkAgainstOpenAPI(t testing.TB, api *API, req *http.Request, r *reply) {
 	if cc := r.header.Get("Cache-Control"); cc != "no-store" && req.URL.Path != "/openapi.json" {
 		t.Errorf("%s %s: Cache-Control is %q", req.Method, req.URL, cc)
 	}
+	if got := r.header.Get("X-Content-Type-Options"); got != "nosniff" && req.URL.Path != "/openapi.json" {
+		t.Errorf("%s %s: X-Content-Type-Options is %q", req.Method, req.URL, got)
+	}
 	_, pattern := api.mux.Handler(req)
 	method, path, found := strings.Cut(pattern, " ")
 	var schema *jsonschema.Schema

@@ -91,7 +91,7 @@ func TestAbortedHandlerIsLeftToTheServer(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	defer func() {
-		if recover() != http.ErrAbortHandler {
+		if err, ok := recover().(error); !ok || !errors.Is(err, http.ErrAbortHandler) {
 			t.Error("the abort was swallowed")
 		}
 	}()

@@ -102,6 +102,18 @@ func TestBodyOfWhoMayNotSendItIsNotRead(t *testing.T) {
 	}
 }
 
+func TestBodyThatSaysItIsTooLongIsNotRead(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	body := &readNoted{}
+	req := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v1/operations", body)
+	req.ContentLength = DefaultBodyBytesMax + 1
+	w.send(req).want(413, "code", "too_large")
+	if body.read {
+		t.Error("the body was read")
+	}
+}
+
 type readNoted struct{ read bool }
 
 func (b *readNoted) Read([]byte) (int, error) {

@@ -44,6 +44,7 @@ func writeJSON(w http.ResponseWriter, status int, mediaType string, v any) {
 	h := w.Header()
 	h["Content-Type"] = []string{mediaType}
 	h["Cache-Control"] = noStore
+	h["X-Content-Type-Options"] = noSniff // a provider's text in it is never a page
 	h["Content-Length"] = []string{strconv.Itoa(e.buf.Len())}
 	w.WriteHeader(status)
 	_, _ = w.Write(e.buf.Bytes()) // a caller that went away gets no answer; its operation goes on
@@ -59,7 +60,11 @@ func quoted(s string) json.RawMessage {
 	return bytes.Clone(bytes.TrimSuffix(e.buf.Bytes(), []byte{'\n'}))
 }
 
-var noStore = []string{"no-store"}
+// Header values that every answer shares.
+var (
+	noStore = []string{"no-store"}
+	noSniff = []string{"nosniff"}
+)
 
 // seconds rounds a wait up to whole seconds, as Retry-After has it.
 func seconds(d time.Duration) string {

@@ -99,6 +99,9 @@ The same description for machines is served at ` + "`/openapi.json`" + ` (OpenAP
 - ` + "`decision`" + ` says how a request for an operation was answered: ` + "`fresh`" + ` it created the operation, ` + "`replayed`" + ` the stored
   end was returned, ` + "`joined`" + ` it waited with the first, ` + "`escalated`" + ` the outcome is unknown or a person has to act,
   ` + "`blocked`" + ` it was refused.
+- A server on a loopback address answers to its address and port, ` + "`localhost`" + ` and configured names only (` + "`Host`" + `),
+  and to no page of another origin (` + "`Origin`, `Sec-Fetch-Site`" + `): what a browser can be made to send gets
+  ` + "`origin_refused`" + `.
 - A caller that hangs up ends its waiting and nothing else: the write goes on and is recorded.
 - A result is shown to the principal that asked first and to the roles operator and auditor; anybody else of the
   tenant sees the status, and ` + "`result_withheld`" + `.
