@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -170,17 +169,20 @@ func bodyTooLarge(limit int64) error {
 		Hint: "send less; a large payload belongs where the operation can refer to it"}
 }
 
+// bodyError says why a body could not be read. Nothing was done with what came
+// of it, so this is a refusal, whatever the reason.
 func bodyError(err error, limit int64) error {
 	var tooLarge *http.MaxBytesError
+	message := "the body cannot be read"
 	switch {
 	case errors.As(err, &tooLarge):
 		return bodyTooLarge(limit)
-	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, context.Canceled):
-		return &onceward.Error{Code: onceward.CodeCanceled, Message: "the body did not arrive in time; nothing was recorded", Hint: "send the same request again with the same key", Err: err}
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		message = "the body did not arrive in time"
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		return &onceward.Error{Code: onceward.CodeInvalidRequest, Message: "the body ends before its promised end", Hint: "send the same request again with the same key", Err: err}
+		message = "the body ends before its promised end"
 	}
-	return &onceward.Error{Code: onceward.CodeInvalidRequest, Message: "the body cannot be read", Hint: "send the same request again with the same key", Err: err}
+	return &onceward.Error{Code: onceward.CodeInvalidRequest, Message: message, Hint: "send the whole request again with the same key", Err: err}
 }
 
 // checkMediaType accepts JSON in UTF-8, sent as it is.

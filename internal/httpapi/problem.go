@@ -78,7 +78,7 @@ var codes = map[onceward.Code]codeInfo{
 	onceward.CodeLedgerTooNew:        {503, "The database belongs to a newer version"},
 	onceward.CodeLedgerCorrupt:       {500, "A stored record cannot be read"},
 	onceward.CodeWriteConflict:       {409, "The operation kept changing meanwhile"},
-	onceward.CodeCanceled:            {408, "The caller stopped waiting or sending"},
+	onceward.CodeCanceled:            {408, "The caller stopped waiting"},
 	onceward.CodeProviderUnreachable: {502, "The provider cannot be reached"},
 	onceward.CodeInternal:            {500, "A defect of this server"},
 }
