@@ -36,7 +36,12 @@ type ledgerClock struct {
 	at        time.Time // ... at this local instant
 	suspended time.Time // local instant until which expiry and absence are not believed
 	suspend   time.Duration
+	since     steady
 }
+
+// steady is an instant, local and by ledger time, since which the database's
+// clock is known not to have jumped.
+type steady struct{ local, ledger time.Time }
 
 // now returns ledger time, to the microsecond.
 func (c *ledgerClock) now() time.Time {
@@ -57,30 +62,52 @@ func (c *ledgerClock) nowLocked(local time.Time) time.Time {
 // now and that now plus the exchange's duration; ours is left alone inside of
 // these bounds, so that it does not go back for a slow commit. A difference
 // beyond clockJump is a jump (failover, stepped clock): it suspends lease expiry
-// and absence proofs for the longest lease plus settle in force.
+// and absence proofs for as long as an attempt of any contract in force may take
+// to show.
 func (c *ledgerClock) observe(database, began, ended time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	low, high := database, database.Add(ended.Sub(began))
 	if c.base.IsZero() {
 		c.base, c.at = low, ended
+		c.since = steady{ended, low}
 		return
 	}
 	now := c.nowLocked(ended)
 	switch {
 	case now.Before(low):
-		c.jumped(low.Sub(now), ended)
-		c.base, c.at = low, ended
+		c.set(low, ended, low.Sub(now))
 	case now.After(high):
-		c.jumped(now.Sub(high), ended)
-		c.base, c.at = high, ended
+		c.set(high, ended, now.Sub(high))
 	}
 }
 
-func (c *ledgerClock) jumped(by time.Duration, local time.Time) {
+func (c *ledgerClock) set(database, local time.Time, by time.Duration) {
+	c.base, c.at = database, local
 	if by > clockJump {
 		c.suspended = local.Add(c.suspend)
+		c.since = steady{local, database}
 	}
+}
+
+// provesAbsence reports whether a look-up that saw nothing may be believed for
+// the operation. Ledger times from before a jump, or from before this process
+// knew the clock, say nothing of how long ago that is: such an attempt has to be
+// watched for as long as it may take to show.
+func (c *ledgerClock) provesAbsence(op *Operation) bool {
+	if !c.trusted() {
+		return false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	watched := c.local.Now().Sub(c.since.local)
+	for i := range op.Attempts {
+		a := &op.Attempts[i]
+		if a.Status == StatusOpen && a.StartedAt.Before(c.since.ledger) && watched < op.Policy.showsWithin() {
+			return false
+		}
+	}
+	return true
 }
 
 // trusted reports whether expiry and absence may be believed now.

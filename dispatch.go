@@ -197,10 +197,19 @@ func (l *Ledger) recordOutcome(op *Operation, f fact) *Operation {
 	}
 }
 
-// suited makes the fact fit the clock: an absence proof is not believed after a clock jump.
-func (l *Ledger) suited(f fact) fact {
-	if _, absent := f.event.(ProbeAbsent); absent && !l.clock.trusted() {
-		f.event = ProbeInconclusive{Failure: Failure{Class: ClassUnavailable, Code: "clock_jump", Message: "the database's clock jumped: absence is not believed yet", Retryable: true}}
+// suited makes what a look-up saw fit the clock: where the clock proves no
+// absence, what was not seen is not known to be absent.
+func (l *Ledger) suited(op *Operation, f fact) fact {
+	if l.clock.provesAbsence(op) {
+		return f
+	}
+	switch e := f.event.(type) {
+	case ProbeAbsent:
+		f.event = ProbeInconclusive{Failure: Failure{Class: ClassUnavailable, Code: "clock_unsure", Retryable: true,
+			Message: "the database's clock jumped, or is not known to this process for long enough: absence is not believed yet"}}
+	case ProbeFound:
+		e.Began = time.Time{} // proof of what it saw, and of nothing that it did not see
+		f.event = e
 	}
 	return f
 }

@@ -31,7 +31,7 @@ func (m *step) attemptStarted(e AttemptStarted) error {
 	if o.Attempt() > 1 || o.Version > 0 || o.Policy.RemoteExecutor {
 		// Only an attempt that is claimed with its operation is found by its owner:
 		// what was stored before is older than its owner's low-water mark.
-		o.DueAt = e.LeaseUntil
+		o.DueAt = o.Running().LeaseUntil
 	}
 	return nil
 }

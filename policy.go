@@ -27,6 +27,12 @@ type Policy struct {
 	Rate           Rate          // how often attempts may start, per process
 }
 
+// showsWithin is the longest time from an attempt's start until its effect is
+// there, if it has any: its lease, the last bytes beyond it, and settle.
+func (p *Policy) showsWithin() time.Duration {
+	return p.Lease + p.Deadline + p.ByteTail + p.Settle
+}
+
 // KeyWindowForever says that the provider knows the key as long as the object lives.
 const KeyWindowForever = time.Duration(1<<63 - 1)
 

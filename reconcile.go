@@ -51,7 +51,7 @@ func (l *Ledger) probe(ctx context.Context, op *Operation, t Tool, actor string)
 		if now.Generation != op.Generation {
 			return nil, nil
 		}
-		return []fact{l.suited(f)}, nil
+		return []fact{l.suited(now, f)}, nil
 	})
 	return stored, j, err
 }

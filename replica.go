@@ -189,12 +189,12 @@ func (l *Ledger) longestLease() time.Duration {
 }
 
 // ContractsChanged tells the ledger that other contracts are in force: a jump
-// of the database's clock, or a start, suspends for their longest lease plus settle.
+// of the database's clock, or a start, suspends for as long as an attempt of any
+// of them may take to show.
 func (l *Ledger) ContractsChanged() {
 	longest := time.Duration(0)
 	for _, t := range l.tools.All() {
-		p := t.Info().Policy
-		longest = max(longest, p.Lease+p.Settle)
+		longest = max(longest, t.Info().Policy.showsWithin())
 	}
 	l.clock.setSuspend(longest)
 	l.replicas.setCold(l.startedAt.Add(longest))
