@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/ncruces/go-sqlite3"
@@ -49,7 +50,7 @@ func Open(ctx context.Context, path string, opts Options) (*Store, error) {
 	if opts.Readers == 0 {
 		opts.Readers = DefaultReaders
 	}
-	path, err := checkPath(path)
+	path, err := findFile(path)
 	if err != nil {
 		return nil, err
 	}
@@ -77,8 +78,9 @@ func located(path string, err error) error {
 	return &where
 }
 
-// checkPath refuses what SQLite would say less about.
-func checkPath(path string) (string, error) {
+// findFile finds the file, or makes an empty one, and returns its path without
+// links. It refuses what SQLite would say less about.
+func findFile(path string) (string, error) {
 	if path == "" || path == ":memory:" {
 		return "", &onceward.Error{
 			Code: onceward.CodeConfigInvalid, Op: "open ledger", Message: "the ledger has no path",
@@ -101,13 +103,35 @@ func checkPath(path string) (string, error) {
 			Hint: "make it, or name a file in a folder that exists", Err: err,
 		}
 	}
+	if err := makeFile(path); err != nil {
+		return "", located(path, failure("open ledger", err))
+	}
+	if path, err = filepath.EvalSymlinks(path); err != nil {
+		return "", located(path, failure("open ledger", err))
+	}
 	return path, nil
+}
+
+// makeFile makes an empty file, which is an empty database, if there is none.
+// Nobody but its owner may read it: it holds what callers sent and got.
+func makeFile(path string) error {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	switch {
+	case err == nil:
+		return f.Close()
+	case errors.Is(err, fs.ErrExist):
+		return nil
+	}
+	return &onceward.Error{
+		Code: onceward.CodeLedgerReadOnly, Op: "open ledger", Message: "the ledger's file cannot be made",
+		Hint: "give this account the right to write its folder", Err: err,
+	}
 }
 
 // prepareFile opens the first connection, looks at what the file is, and brings
 // it to this release's schema.
 func (s *Store) prepareFile(ctx context.Context, path string) (*conn, error) {
-	c, err := s.open(sqlite3.OPEN_CREATE)
+	c, err := s.open()
 	if err != nil {
 		return nil, err
 	}
@@ -164,7 +188,7 @@ func readSteps() ([]migration.Step, error) {
 
 // connect opens a further connection on a file that is known to be a ledger.
 func (s *Store) connect(writer bool) (*conn, error) {
-	c, err := s.open(0)
+	c, err := s.open()
 	if err != nil {
 		return nil, err
 	}
@@ -178,14 +202,20 @@ func (s *Store) connect(writer bool) (*conn, error) {
 	return c, nil
 }
 
-// open opens a connection; create is OPEN_CREATE where the file may be made.
-func (s *Store) open(create sqlite3.OpenFlag) (*conn, error) {
-	name, flags := s.files.path, sqlite3.OPEN_READWRITE|create
-	if s.opts.vfs != "" {
-		u := url.URL{Scheme: "file", Path: s.files.path, RawQuery: url.Values{"vfs": {s.opts.vfs}}.Encode()}
-		name, flags = u.String(), flags|sqlite3.OPEN_URI
+// open opens a connection on the file, which exists. Files that it makes beside
+// it get its owner and mode.
+func (s *Store) open() (*conn, error) {
+	path := filepath.ToSlash(s.files.path)
+	if !strings.HasPrefix(path, "/") {
+		path = "/" + path // a drive
 	}
-	db, err := sqlite3.OpenFlags(name, flags)
+	query := url.Values{"modeof": {s.files.path}}
+	if s.opts.vfs != "" {
+		query.Set("vfs", s.opts.vfs)
+	}
+	// SQLite does not read a plus sign as a space.
+	name := url.URL{Scheme: "file", Path: path, RawQuery: strings.ReplaceAll(query.Encode(), "+", "%20")}
+	db, err := sqlite3.OpenFlags(name.String(), sqlite3.OPEN_READWRITE|sqlite3.OPEN_URI)
 	if err != nil {
 		return nil, err
 	}

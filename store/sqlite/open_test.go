@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -322,4 +323,37 @@ func TestFileReplacedWhileOpenTakesNoMoreWrites(t *testing.T) {
 	apply(t, other, onceward.Change{After: claim("k")})
 	_, err = s.Commit(t.Context(), []onceward.Change{{After: claim("another")}})
 	wantCode(t, "a commit to the file that was moved", err, onceward.CodeLedgerUnavailable)
+}
+
+func TestLedgerIsForItsOwnerOnly(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		t.Skip("skipped on Windows, which has no such modes")
+	}
+	path := filepath.Join(t.TempDir(), "ledger.db")
+	apply(t, open(t, path, sqlite.Options{}), onceward.Change{After: claim("k")})
+	for _, suffix := range []string{"", "-wal"} {
+		info, err := os.Stat(path + suffix)
+		if err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("the mode of %s is %v (%v), want 0600", path+suffix, info.Mode(), err)
+		}
+	}
+}
+
+func TestOpenThroughALink(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	real, link := filepath.Join(dir, "ledger 100%?&+.db"), filepath.Join(dir, "link.db")
+	if err := os.Symlink(real, link); err != nil {
+		t.Skipf("skipped without symbolic links: %v", err)
+	}
+	if err := open(t, real, sqlite.Options{}).Close(); err != nil {
+		t.Fatal(err)
+	}
+	s, other := open(t, link, sqlite.Options{}), open(t, real, sqlite.Options{})
+	op := claim("k")
+	apply(t, s, onceward.Change{After: op})
+	if !has(t, other, op) {
+		t.Error("what was written through the link is not in the file")
+	}
 }
