@@ -9,6 +9,9 @@ func (m *step) replayRequested(e ReplayRequested) error {
 	if e.Reason == "" {
 		return &Error{Code: CodeEvidenceRequired, Op: "replay operation", OperationID: o.ID, Message: "a replay needs a reason", Hint: "say why the same intention is tried again"}
 	}
+	if o.Retired {
+		return forbidden(o, e, tombstone)
+	}
 	if m.hasProof() {
 		return forbidden(o, e, "an effect is proven, reference "+o.Reference)
 	}
@@ -27,7 +30,7 @@ func (m *step) replayRequested(e ReplayRequested) error {
 // RetryFrom is when a new request may buy one more attempt of a retryable
 // failure: one attempt per backoff.max. Zero when it cannot.
 func (o *Operation) RetryFrom() time.Time {
-	if o.State != StateFailed || !o.Failure.Retryable || o.CancelRequested {
+	if o.State != StateFailed || !o.Failure.Retryable || o.CancelRequested || o.Retired {
 		return time.Time{}
 	}
 	return o.CompletedAt.Add(o.Policy.BackoffMax)

@@ -45,8 +45,11 @@ func (m *step) resolvedSucceeded(e Resolved) error {
 
 func (m *step) resolvedNotPerformed(e Resolved) error {
 	o := &m.op
-	if m.hasProof() {
+	switch {
+	case m.hasProof():
 		return forbidden(o, e, "an effect is proven, reference "+o.Reference)
+	case e.Retry && o.Retired:
+		return forbidden(o, e, tombstone)
 	}
 	for i := range o.Attempts {
 		if a := &o.Attempts[i]; a.Status == StatusOpen {

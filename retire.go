@@ -1,5 +1,8 @@
 package onceward
 
+// tombstone is why nothing of a retired record is sent again.
+const tombstone = "the record was retired: what would be sent is not kept"
+
 // retired slims the row to its tombstone: digest, state, reference, first and
 // last time stay; bodies, attempts and timeline go (rule 8).
 func (m *step) retired(e Retired) error {
