@@ -22,7 +22,7 @@ func (m *step) attemptStarted(e AttemptStarted) error {
 		return forbidden(o, e, "the budget of attempts is spent")
 	}
 	o.Attempts = append(o.Attempts, Attempt{
-		Number: o.Attempt() + 1, Owner: e.Owner, Status: StatusRunning, StartedAt: m.at, LeaseUntil: e.LeaseUntil,
+		Number: o.Attempt() + 1, Owner: e.Owner, Status: StatusRunning, StartedAt: m.at, LeaseUntil: o.leaseEnd(m.at, e.LeaseUntil, resend),
 		Resend: resend, ClaimToken: e.ClaimToken, SecretHash: e.SecretHash,
 	})
 	o.State, o.Parked, o.ResendConfirmed = StateEffectPending, NotParked, false
@@ -45,11 +45,37 @@ func (m *step) attemptDone(e AttemptDone) error {
 	newest := a.Number == m.op.Attempt()
 	m.close(a, StatusDone, e.Settler, e.Sent)
 	a.Reference, a.Failure = e.Reference, Failure{}
+	m.unguess(a)
 	if m.op.State == StateEffectPending && !newest {
 		m.keepProof(e.Reference, e.Result) // decides when the newest attempt ends
 		return nil
 	}
 	return m.done(e.Reference, e.Result)
+}
+
+// unguess takes back a conclusion. An effect that was found or named from
+// outside was taken for the newest open attempt's (settleBy); now another
+// attempt's own answer says that it made it. A person who named the one effect
+// has seen no other; of a look-up or an event nothing is left for that attempt,
+// which is open again.
+func (m *step) unguess(a *Attempt) {
+	if m.op.samekey() {
+		return // one effect of all of them
+	}
+	for i := range m.op.Attempts {
+		other := &m.op.Attempts[i]
+		mine := a.Reference == "" || other.Reference == a.Reference
+		if other.Number == a.Number || other.Status != StatusDone || !mine {
+			continue
+		}
+		switch other.Settler {
+		case SettledByProbe, SettledByCallback:
+			other.Status, other.Settler, other.Reference = StatusOpen, SettledByNobody, ""
+		case SettledByPerson:
+			other.Status, other.Reference = StatusNotDone, ""
+		case SettledByNobody, SettledByAnswer, SettledByLater:
+		}
+	}
 }
 
 // attemptNotDone closes one attempt; only if none is open does it say anything
@@ -115,9 +141,8 @@ func (m *step) leaseProlonged(e LeaseProlonged) error {
 		return &Error{Code: CodeFenceLost, Op: "apply lease_prolonged", OperationID: m.op.ID, Message: "the attempt does not hold the lease any more",
 			Hint: "stop writing and report what you know"}
 	}
-	if e.Until.After(a.LeaseUntil) {
-		a.LeaseUntil = e.Until
-		m.op.DueAt = e.Until
+	if until := m.op.leaseEnd(a.StartedAt, e.Until, a.Resend); until.After(a.LeaseUntil) {
+		a.LeaseUntil, m.op.DueAt = until, until
 	}
 	return nil
 }

@@ -179,7 +179,9 @@ func (l *Ledger) ReportOutcome(ctx context.Context, p Principal, id AttemptID, s
 		case VerdictDone:
 			f.event = AttemptDone{Attempt: id.Number, Sent: sent, Reference: out.Reference, Result: t.Info().kept(out.Result), Settler: SettledByAnswer}
 		case VerdictNotDone:
-			f.event = AttemptNotDone{Attempt: id.Number, Failure: out.Failure}
+			// It had no effect, but the provider may have seen the key: its window
+			// counts from the first possible send.
+			f.event = AttemptNotDone{Attempt: id.Number, Sent: Sent{LastByteAt: at}, Failure: out.Failure}
 		case VerdictUnknown, VerdictInProgress:
 			f.event = AttemptUnknown{Attempt: id.Number, Sent: sent, Failure: out.Failure}
 		default:

@@ -13,9 +13,7 @@ func (o *Operation) samekey() bool {
 }
 
 // resendAllowed reports whether the class allows a re-send at this time
-// although an earlier attempt is open (section 2, rule 6). A provider's key is
-// trusted from the first possible send for its window, less the deadline and
-// one minute.
+// although an earlier attempt is open (section 2, rule 6).
 func (o *Operation) resendAllowed(at time.Time) bool {
 	switch o.Effect {
 	case EffectRead, EffectCompute, EffectConditionalWrite:
@@ -25,7 +23,7 @@ func (o *Operation) resendAllowed(at time.Time) bool {
 		if w == KeyWindowForever {
 			return true
 		}
-		return w > 0 && at.Before(o.firstPossibleSend().Add(w-o.Policy.Deadline-keyWindowMargin))
+		return w > 0 && at.Before(o.windowEnd())
 	case EffectProbedWrite, EffectUnsafeWrite:
 		return false
 	}
@@ -45,20 +43,37 @@ func (o *Operation) pastNotAfter(at time.Time) bool {
 
 // MaySend is what the operation itself says, at the moment of writing, about the
 // write of its running attempt: nil, or why it must not leave any more (rule 6).
-// Lease and switches are the sender's to check. A re-send that was allowed at
-// its start may have waited past the end of the provider's window; one that a
-// person confirmed is not held to it.
+// Lease and switches are the sender's to check; what a provider's window allows
+// is in the lease (leaseEnd).
 func (o *Operation) MaySend(at time.Time) error {
-	a := o.Running()
 	switch {
-	case a == nil:
+	case o.Running() == nil:
 		return &Error{Code: CodeFenceLost, Op: "send attempt", OperationID: o.ID, Message: "no attempt holds the lease"}
 	case o.OpenAttempts() == 0 && o.pastNotAfter(at):
 		return &Error{Code: CodeStateForbids, Op: "send attempt", OperationID: o.ID, Message: "the intent is older than not_after"}
-	case o.OpenAttempts() > 0 && o.resendAllowed(a.StartedAt) && !o.resendAllowed(at):
-		return &Error{Code: CodeStateForbids, Op: "send attempt", OperationID: o.ID, Message: "the provider's key is not safe to use any more"}
 	}
 	return nil
+}
+
+// leaseEnd is how long an attempt that starts now may hold its lease. The lease
+// of a re-send ends with the provider's window: no byte may leave after it
+// (rule 6), and the lease is what every performer is held to at the moment of
+// writing. A re-send that a person confirmed in spite of the window is not
+// bounded by it.
+func (o *Operation) leaseEnd(started, until time.Time, resend bool) time.Time {
+	if !resend || !o.resendAllowed(started) || o.Effect != EffectKeyedWrite || o.Policy.KeyWindow == KeyWindowForever {
+		return until
+	}
+	if end := o.windowEnd(); end.Before(until) {
+		return end
+	}
+	return until
+}
+
+// windowEnd is until when the provider's key may be trusted: its window from the
+// first possible send, less the deadline and one minute.
+func (o *Operation) windowEnd() time.Time {
+	return o.firstPossibleSend().Add(o.Policy.KeyWindow - o.Policy.Deadline - keyWindowMargin)
 }
 
 // overdue reports whether nothing automatic can settle an unknown outcome any more.
@@ -190,7 +205,7 @@ func (o *Operation) lapseAt() time.Time {
 		at = o.IntentAt.Add(o.Policy.NotAfter + time.Millisecond)
 	}
 	if w := o.Policy.KeyWindow; o.OpenAttempts() > 0 && o.Effect == EffectKeyedWrite && w > 0 && w != KeyWindowForever {
-		if end := o.firstPossibleSend().Add(w - o.Policy.Deadline - keyWindowMargin); at.IsZero() || end.Before(at) {
+		if end := o.windowEnd(); at.IsZero() || end.Before(at) {
 			at = end
 		}
 	}
