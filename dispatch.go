@@ -172,7 +172,12 @@ func (l *Ledger) recordOutcome(op *Operation, f fact) *Operation {
 	until := l.opts.Clock.Now().Add(recordGiveUp)
 	l.crash("record.before_commit")
 	for {
-		stored, err := l.change(ctx, op, func(*Operation, time.Time) ([]fact, error) { return []fact{f}, nil })
+		stored, err := l.change(ctx, op, func(now *Operation, _ time.Time) ([]fact, error) {
+			if now.Generation != op.Generation {
+				return nil, nil // its own generation ended and was retired: the same number is another attempt
+			}
+			return []fact{f}, nil
+		})
 		if err == nil {
 			l.crash("record.after_commit")
 			return stored

@@ -126,7 +126,13 @@ func (l *Ledger) remoteAttempt(ctx context.Context, p Principal, id AttemptID, s
 			return op, a, nil
 		}
 	}
-	return nil, nil, &Error{Code: CodeAttemptNotFound, Op: "find attempt", OperationID: id.Operation, Message: "no such attempt, or its secret does not match",
+	return nil, nil, attemptGone(id)
+}
+
+// attemptGone is what is said to whoever has not the secret of an attempt, and
+// of one whose generation was retired meanwhile.
+func attemptGone(id AttemptID) error {
+	return &Error{Code: CodeAttemptNotFound, Op: "find attempt", OperationID: id.Operation, Message: "no such attempt, or its secret does not match",
 		Hint: "use the attempt and secret that the claim answered with"}
 }
 
@@ -137,7 +143,11 @@ func (l *Ledger) Heartbeat(ctx context.Context, p Principal, id AttemptID, secre
 	if err != nil {
 		return time.Time{}, err
 	}
+	generation := op.Generation
 	op, err = l.change(ctx, op, func(now *Operation, at time.Time) ([]fact, error) {
+		if now.Generation != generation {
+			return nil, attemptGone(id)
+		}
 		return facts(p.String(), LeaseProlonged{Attempt: id.Number, Until: at.Add(now.Policy.Lease)}), nil
 	})
 	if err != nil {
@@ -167,7 +177,11 @@ func (l *Ledger) ReportOutcome(ctx context.Context, p Principal, id AttemptID, s
 	if err != nil {
 		return nil, err
 	}
+	generation := op.Generation
 	return l.change(ctx, op, func(now *Operation, at time.Time) ([]fact, error) {
+		if now.Generation != generation {
+			return nil, attemptGone(id)
+		}
 		for i := range now.Attempts {
 			if a := &now.Attempts[i]; a.Number == id.Number && saysAlready(a, out) {
 				return nil, nil

@@ -1,0 +1,49 @@
+package onceward_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/onceward/onceward"
+	"github.com/onceward/onceward/oncewardtest"
+)
+
+// A process stands still with its attempt while the outcome is settled without
+// it, the record is retired and its key taken anew. What it reports then belongs
+// to the first generation: the attempt with the same number in the next one is
+// not its own.
+func TestAResultOfAnEarlierGenerationTouchesNoAttemptOfTheNext(t *testing.T) {
+	t.Parallel()
+	tool := oncewardtest.NewTool("t.write", onceward.EffectProbedWrite, func(i *onceward.ToolInfo) {
+		i.Policy.MaxAttempts, i.Policy.KeyReusable, i.KeepRecord = 1, true, time.Hour
+	})
+	onEachStore(t, tool, func(t *testing.T, w *world) {
+		w.provider.Script(oncewardtest.FaultInvalid)
+		first := w.provider.HoldAnswer()
+		a, err := w.submit(`{"id":"a"}`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		held(t, first)
+		other := w.another()
+		other.passSlowly(time.Minute, overdue) // its lease ends, its absence is proven
+		other.want(a.Operation, onceward.StateFailed, 0)
+		w.clock.Advance(2 * time.Hour)
+		if _, n, err := other.ledger.RetireStep(t.Context(), onceward.Cursor{}, 10); err != nil || n != 1 {
+			t.Fatalf("%d records were retired, %v", n, err)
+		}
+		second := w.provider.HoldAnswer()
+		if _, err := other.submit(`{"id":"a"}`); err != nil {
+			t.Fatal(err)
+		}
+		held(t, second)
+		first.Release()
+		w.ledger.WaitIdle()
+		if op := other.get(a.Operation.ID); op.Generation != 1 || op.State != onceward.StateEffectPending {
+			t.Fatalf("the late refusal of generation 0 made generation %d %s", op.Generation, op.State)
+		}
+		second.Release()
+		other.quiet()
+		other.want(a.Operation, onceward.StateSucceeded, 1)
+	})
+}
