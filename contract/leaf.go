@@ -356,8 +356,11 @@ type pattern struct {
 
 func (p *pattern) read(n *node, _ fieldInfo) error {
 	switch n.kind {
-	case nodeText, nodeNumber, nodeBool:
+	case nodeText:
 		p.value = n.text
+		return nil
+	case nodeNumber, nodeBool: // 1.10 stays 1.10 in a text
+		p.value = n.raw
 		return nil
 	case nodeNull, nodeList, nodeMap:
 	}

@@ -43,6 +43,7 @@ var LintRules = []LintRule{
 	{"caller_key", SeverityWarning, "a write without a key rule: every caller has to give a key"},
 	{"cleartext", SeverityWarning, "a secret goes over http:// to another machine"},
 	{"compensation_missing", SeverityError, "the tool that undoes the effect has no contract (for a set of contracts)"},
+	{"exists_by_default", SeverityWarning, "an own ID that is taken is recognised by 412 only"},
 	{"found_by_business_fields", SeverityWarning, "the probe also finds what others made"},
 	{"horizon_beyond_record", SeverityError, "the key is forgotten while duplicates can still arrive"},
 	{"horizon_beyond_window", SeverityError, "the provider forgets its key while duplicates can still arrive, and there is no probe"},

@@ -65,7 +65,7 @@ func (l *linter) url(r *requestTemplate, at pos) {
 			break
 		}
 	}
-	if r.hasSecrets() && strings.HasPrefix(r.url.origin, "http://") && !loopback(r.url.host) {
+	if secrets, _ := r.hasSecrets(); secrets && strings.HasPrefix(r.url.origin, "http://") && !loopback(r.url.host) {
 		l.find(SeverityWarning, at, "cleartext", "a secret is sent over http://, where it can be read on the way", "use https://")
 	}
 }
@@ -118,6 +118,11 @@ func (l *linter) answers() {
 		l.find(SeverityInfo, l.spec.at, "no_outcome_reference",
 			"no rule reads the provider's name of the effect: a person who reviews has nothing to search for, and a second effect is not seen",
 			"add a reference to the outcome that is done, such as '${response.json.id}'")
+	}
+	if k := l.spec.Condition; k != nil && k.By.value == "own_id" && !k.Exists.set {
+		l.find(SeverityWarning, k.at, "exists_by_default",
+			"only 412 is read as an object that exists already; most providers answer 409 or 422 to an ID that is taken, which stays unknown",
+			"say in condition.exists how this provider answers, such as response.status == 409 && response.json.code == \"duplicate\"")
 	}
 	if l.spec.Automations.value {
 		l.find(SeverityInfo, l.spec.Automations.at, "automations_repeat",

@@ -78,6 +78,8 @@ func TestLintFindsWhatCannotBeKept(t *testing.T) {
 		{"in progress without a key", lintUnsafe + "  key: [input.id]\n" + lintRequest + "  outcomes: [{when: 'response.status == 409', is: in_progress}, {when: 'true', is: done, reference: '${response.json.id}'}]\n", []string{"warning 9 in_progress_without_key"}},
 		{"no reference", lintUnsafe + "  key: [input.id]\n" + lintRequest, []string{"info 5 no_outcome_reference"}},
 		{"automations", lintProbed + lintRequest + lintProbe + "  repeat_runs_automations: true\n", []string{"info 11 automations_repeat"}},
+		{"an own ID by default", "  effect: conditional_write\n  key: [input.id]\n" + lintInput + lintOutcome + lintRequest + "  condition: {by: own_id}\n", []string{"warning 10 exists_by_default"}},
+		{"an own ID", "  effect: conditional_write\n  key: [input.id]\n" + lintInput + lintOutcome + lintRequest + "  condition: {by: own_id, exists: response.status == 409}\n", nil},
 		{"optional key part", lintUnsafe + "  key: [input.opt]\n" + lintOutcome + lintRequest, []string{"warning 7 key_reads_optional"}},
 		{"optional in a header", lintUnsafe + "  key: [input.id]\n" + lintOutcome + "  request: {method: POST, url: 'https://h.example.com/', headers: {A: '${input.opt}', B: '${input.?opt.orValue(\"\")}'}}\n", []string{"warning 9 template_reads_optional"}},
 		{"optional in a body", lintUnsafe + "  key: [input.id]\n" + lintOutcome + "  request: {method: POST, url: 'https://h.example.com/', json: {a: '${input.opt}'}}\n", nil},

@@ -46,6 +46,7 @@ type node struct {
 	kind    nodeKind
 	at      pos
 	text    string // of text; the JSON token of a number; "true" or "false"
+	raw     string // of a number or a bool: as it is written
 	items   []*node
 	members []member
 }

@@ -158,10 +158,14 @@ func (t *Tool) serialKey(v *variables) (string, error) {
 
 // Secrets is onceward.Tool's.
 func (t *Tool) Secrets(op *onceward.Operation) ([]onceward.HeaderField, error) {
-	if t.request == nil || !t.request.hasSecrets() {
+	if t.request == nil {
 		return nil, nil
 	}
-	v, err := t.operationVariables(op, true)
+	secrets, input := t.request.hasSecrets()
+	if !secrets {
+		return nil, nil
+	}
+	v, err := t.operationVariables(op, input)
 	if err != nil {
 		return nil, err
 	}

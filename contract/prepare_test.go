@@ -368,6 +368,11 @@ func TestSecretIsReadAnewAtEachSend(t *testing.T) {
 		t.Fatal(err)
 	}
 	op := operationOf(tools[0], mustPrepare(t, tools[0], `{"id":"x"}`))
+	gone := *op
+	gone.Input = nil
+	if _, err := tools[0].Secrets(&gone); err == nil {
+		t.Error("a header that looks at the input is rendered without it")
+	}
 	for _, h := range op.Request.Header {
 		t.Errorf("a header with a secret is stored: %s", h.Name)
 	}
@@ -389,4 +394,37 @@ func TestSecretIsReadAnewAtEachSend(t *testing.T) {
 			t.Errorf("secret %q gives %v", bad, err)
 		}
 	}
+}
+
+func TestToolIsSafeForConcurrentUse(t *testing.T) {
+	t.Parallel()
+	tool := loadSpec(t, ticketSpec)
+	const workers, rounds = 8, 50
+	want := make([]*onceward.Prepared, workers)
+	for i := range want {
+		want[i] = mustPrepare(t, tool, fmt.Sprintf(`{"source":"s","event_id":"e%d","subject":"x"}`, i))
+	}
+	var group sync.WaitGroup
+	for i := range workers {
+		group.Go(func() {
+			for range rounds {
+				p, err := tool.Prepare(intent(fmt.Sprintf(`{"source":"s","event_id":"e%d","subject":"x"}`, i)), 0)
+				if err != nil || !cmp.Equal(want[i], p) {
+					t.Errorf("another preparation than alone: %v", err)
+					return
+				}
+				op := operationOf(tool, p)
+				if _, err := tool.Secrets(op); err != nil {
+					t.Error(err)
+				}
+				if j := tool.Judge(op, answerOf(201, `{}`)); j.Verdict != onceward.VerdictDone {
+					t.Errorf("%+v", j)
+				}
+				if j := tool.JudgeProbe(op, answerOf(200, `{"items":[]}`)); !j.Conclusive {
+					t.Errorf("%+v", j)
+				}
+			}
+		})
+	}
+	group.Wait()
 }

@@ -122,14 +122,15 @@ func (r *requestTemplate) appendForm(dst []byte, v *variables) ([]byte, error) {
 	return dst, nil
 }
 
-// hasSecrets reports whether a header is added at the moment of sending.
-func (r *requestTemplate) hasSecrets() bool {
+// hasSecrets reports whether a header is added at the moment of sending, and
+// whether such a header looks at the input.
+func (r *requestTemplate) hasSecrets() (secrets, input bool) {
 	for i := range r.headers {
 		if r.headers[i].secret {
-			return true
+			secrets, input = true, input || r.headers[i].input
 		}
 	}
-	return false
+	return secrets, input
 }
 
 // secretHeaders renders the headers that hold secrets.

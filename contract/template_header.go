@@ -17,6 +17,7 @@ type headerTemplate struct {
 	name   string
 	value  *template
 	secret bool // rendered at the moment of sending, never stored
+	input  bool // looks at the input
 }
 
 // reservedHeaders belong to the connection, or name the host.
@@ -41,6 +42,7 @@ func (b *templateBuilder) compileHeader(name, value string, s scope) (headerTemp
 	}
 	for _, p := range t.programs() {
 		h.secret = h.secret || len(p.uses.secret) > 0
+		h.input = h.input || len(p.uses.input) > 0
 	}
 	if h.value, err = b.fold(t); err != nil {
 		return h, err

@@ -165,6 +165,19 @@ func TestFormBodies(t *testing.T) {
 	}
 }
 
+func TestNumbersInHeadersStayAsWritten(t *testing.T) {
+	t.Parallel()
+	tool := loadSpec(t, writeHead+"  request: {method: POST, url: 'https://h.example.com/', headers: {A: 1.10, B: 007, C: 0x1F, D: True, E: 2026-11-29, F: 1_000}, form: {v: 2.0}}\n")
+	p := mustPrepare(t, tool, `{"id":"x"}`)
+	got := string(p.Request.Body)
+	for _, h := range p.Request.Header {
+		got += " " + h.Value
+	}
+	if want := "v=2.0 1.10 007 0x1F True 2026-11-29 1_000 application/x-www-form-urlencoded"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
 func TestTextBodiesAndTheirContentType(t *testing.T) {
 	t.Parallel()
 	tool := loadSpec(t, writeHead+"  request: {method: PUT, url: 'https://h.example.com/', headers: {content-type: text/calendar}, body: \"BEGIN ${input.id}\\r\\nEND\"}\n")

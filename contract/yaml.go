@@ -203,9 +203,9 @@ func (r *yamlReader) node(n ast.Node, depth int) *node {
 	case *ast.NullNode:
 		return &node{kind: nodeNull, at: at}
 	case *ast.BoolNode:
-		return &node{kind: nodeBool, at: at, text: strconv.FormatBool(v.Value)}
+		return &node{kind: nodeBool, at: at, text: strconv.FormatBool(v.Value), raw: v.Token.Value}
 	case *ast.IntegerNode:
-		return &node{kind: nodeNumber, at: at, text: fmt.Sprint(v.Value)}
+		return &node{kind: nodeNumber, at: at, text: fmt.Sprint(v.Value), raw: v.Token.Value}
 	case *ast.FloatNode:
 		return r.float(v, at)
 	case *ast.StringNode:
@@ -242,7 +242,7 @@ func (r *yamlReader) float(v *ast.FloatNode, at pos) *node {
 	if err != nil {
 		return r.problem(at, "the number is not written as in JSON")
 	}
-	return &node{kind: nodeNumber, at: at, text: string(canonical)}
+	return &node{kind: nodeNumber, at: at, text: string(canonical), raw: v.Token.Value}
 }
 
 func (r *yamlReader) list(v *ast.SequenceNode, at pos, depth int) *node {
