@@ -2,6 +2,7 @@ package contract
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/url"
 	"strings"
 	"testing"
@@ -204,6 +205,28 @@ func TestSmallInputCannotMakeAHugeRequest(t *testing.T) {
 	text := loadSpec(t, writeHead+"  request: {method: POST, url: 'https://h.example.com/', body: '"+strings.Repeat("${input.s}", 100)+"'}\n")
 	if _, err := text.Prepare(intent(`{"id":"x","s":"`+strings.Repeat("a", 1<<20)+`"}`), 0); !onceward.Is(err, onceward.CodeTooLarge) {
 		t.Errorf("100 MiB of text give %v", err)
+	}
+}
+
+// TestRenderingStopsAtTheLimit holds that the limit is looked at while the body
+// grows, not when all of it is in memory.
+func TestRenderingStopsAtTheLimit(t *testing.T) {
+	t.Parallel()
+	n, err := onceward.ParseJSON([]byte(`{"id":"x","s":"` + strings.Repeat("a", 1<<20) + `"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := &variables{input: n}
+	var fields strings.Builder
+	for i := range 20 {
+		fmt.Fprintf(&fields, "f%d: '${input.s}', ", i)
+	}
+	for name, body := range map[string]string{"body": "body: '" + strings.Repeat("${input.s}", 20) + "'", "form": "form: {" + fields.String() + "}", "json": "json: {" + fields.String() + "}"} {
+		tool := loadSpec(t, writeHead+"  request: {method: POST, url: 'https://h.example.com/', "+body+"}\n")
+		out, err := tool.request.appendBody(nil, v)
+		if !onceward.Is(err, onceward.CodeTooLarge) {
+			t.Errorf("%s: %d bytes are rendered, %v", name, len(out), err)
+		}
 	}
 }
 
