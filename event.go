@@ -201,6 +201,7 @@ func ParseResolution(s string) (Resolution, error) {
 type Resolved struct {
 	Outcome   Resolution
 	Retry     bool // not performed: true makes it ready again, false fails it
+	Attempt   int  // the newest attempt that the person knew of; 0: the newest there is
 	Reference string
 	Reason    string
 	Actor     string

@@ -68,13 +68,17 @@ func (l *Ledger) Cancel(ctx context.Context, p Principal, id OperationID, reason
 }
 
 // Resolve settles an operation by a person's word. Of two people who resolve at
-// once, one wins and the other is told CodeStateForbids.
+// once, one wins and the other is told CodeStateForbids; so is one who is
+// overtaken by another attempt: what was found out says nothing about that.
 func (l *Ledger) Resolve(ctx context.Context, p Principal, id OperationID, r Resolved) (*Operation, error) {
 	op, _, err := l.load(ctx, p.Tenant, id)
 	if err != nil {
 		return nil, err
 	}
 	r.Actor = p.String()
+	if r.Attempt == 0 {
+		r.Attempt = op.Attempt()
+	}
 	op, err = l.change(ctx, op, func(*Operation, time.Time) ([]fact, error) { return facts(r.Actor, r), nil })
 	if err == nil {
 		l.Wake()

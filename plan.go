@@ -117,7 +117,11 @@ func (l *Ledger) Replay(ctx context.Context, p Principal, id OperationID, reason
 		}
 	case ReplaySafe:
 	}
-	op, err = l.change(ctx, op, func(*Operation, time.Time) ([]fact, error) {
+	planned := op.Attempt()
+	op, err = l.change(ctx, op, func(now *Operation, _ time.Time) ([]fact, error) {
+		if now.Attempt() != planned {
+			return nil, &Error{Code: CodeReplayRefused, Op: "replay operation", OperationID: id, Message: "another attempt was made since the plan", Hint: "plan the replay anew"}
+		}
 		return facts(p.String(), ReplayRequested{Actor: p.String(), Reason: reason, Confirmed: plan.Verdict == ReplayConfirm}), nil
 	})
 	if err == nil {

@@ -1,11 +1,16 @@
 package onceward
 
 // resolved takes a person's word, which needs a reference or a reason.
+//
+// Invariant: it says nothing about an attempt that the person did not know of.
 func (m *step) resolved(e Resolved) error {
 	o := &m.op
 	if e.Reference == "" && e.Reason == "" {
 		return &Error{Code: CodeEvidenceRequired, Op: "resolve operation", OperationID: o.ID,
 			Message: "neither a reference nor a reason is given", Hint: "name the provider's reference, or say how you know"}
+	}
+	if e.Attempt > 0 && e.Attempt != o.Attempt() {
+		return forbidden(o, e, "another attempt was made since the person looked")
 	}
 	switch e.Outcome {
 	case ResolvedSucceeded:
