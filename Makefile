@@ -80,6 +80,18 @@ fuzz: ## run each fuzz target for FUZZTIME
 		go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "$$dir" </dev/null; \
 	done
 
+# How long make soak simulates.
+SOAK ?= 1h
+
+.PHONY: drill
+drill: ## simulate one seed and print its trace and hash, e.g. make drill SEED=1
+	@if [ -z "$(SEED)" ]; then echo 'which seed? make drill SEED=1' >&2; exit 2; fi
+	go test ./internal/sim -run '^TestDrill$$' -count=1 -v -args -seed=$(SEED)
+
+.PHONY: soak
+soak: ## simulate fresh seeds for SOAK (1h) and print what was tried and found
+	go test ./internal/sim -run '^TestSoak$$' -count=1 -v -timeout 0 -args -soak=$(SOAK)
+
 .PHONY: generate
 generate: ## write the generated files anew
 	go generate $(PKG)

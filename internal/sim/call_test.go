@@ -63,7 +63,7 @@ func (e *engine) hangUp(c *call) {
 	}
 	for _, pt := range e.s.standing {
 		if pt.process == c.process && strings.HasPrefix(pt.what, c.process.name+" "+c.name+" ") {
-			e.s.after(e.s.now+3*time.Millisecond, c.name+" hangs up", func() { e.hangUp(c) })
+			e.s.after(e.s.now+20*time.Millisecond, c.name+" hangs up", func() { e.hangUp(c) })
 			return
 		}
 	}
@@ -130,9 +130,9 @@ func (e *engine) request(ctx context.Context, c *call) (*onceward.Operation, err
 		if row.State != "needs_review" && row.State != "outcome_unknown" || e.world.Pending(row.Key) {
 			return nil, nil
 		}
-		r := onceward.Resolved{Outcome: onceward.ResolvedNotPerformed, Reason: "looked at the provider", Retry: c.At%2 == 0}
+		r := onceward.Resolved{Outcome: onceward.ResolvedNotPerformed, Reason: "looked at the provider", Retry: c.At%2 == 0, Attempt: row.Attempts}
 		if there {
-			r = onceward.Resolved{Outcome: onceward.ResolvedSucceeded, Reference: reference}
+			r = onceward.Resolved{Outcome: onceward.ResolvedSucceeded, Reference: reference, Attempt: row.Attempts}
 		}
 		return l.Resolve(ctx, who, id, r)
 	case CallPause:
