@@ -59,7 +59,7 @@ type Attempt struct {
 	EndedAt    time.Time // zero while running
 	LastByteAt time.Time // latest instant at which a byte may still travel; zero when nothing was sent
 	Reach      Reach
-	Free       bool    // does not count against the budget (refused credential)
+	Free       bool    // does not count against the budget: a refused credential, or stopped before its first byte
 	Resend     bool    // started while an earlier attempt was open, under the class's rule
 	Failure    Failure // why it is not done or open
 	Reference  string  // what it proved; empty unless done

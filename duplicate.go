@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// duplicate answers a request whose identity is there already (DESIGN section
-// 5). The digest is compared first, whatever the state; then on_duplicate; then
-// the state decides.
+// duplicate answers a request whose identity is there already. The
+// digest is compared first, whatever the state; then on_duplicate; then the
+// state decides.
 func (l *Ledger) duplicate(ctx context.Context, in *Intent, t Tool, p *Prepared, op *Operation, wait time.Duration) (*Answer, error) {
 	if op.Retired {
 		return l.retiredDuplicate(ctx, in, t, op, wait)

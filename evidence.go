@@ -3,7 +3,7 @@ package onceward
 import "time"
 
 // Reach says how far a request went on its way to the provider. It is read off
-// the connection while writing (net/http/httptrace), never guessed.
+// the connection while writing, never guessed.
 type Reach uint8
 
 // How far a request went, in order. Anything at or past ReachHeadersWritten may

@@ -30,7 +30,7 @@ type Options struct {
 	Clock    Clock        // nil: SystemClock
 	Log      *slog.Logger // nil: discards
 	Owner    string       // this process in leases; empty: random
-	// CrashPoint is called at named places (DESIGN section 4); nil in production.
+	// CrashPoint is called at named places (internal/crashpoint lists them); nil in production.
 	CrashPoint func(name string)
 	// Alarm is called when somebody has to know; nil: logged only.
 	Alarm func(op *Operation, reason string)

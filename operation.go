@@ -78,7 +78,7 @@ type Operation struct {
 // Result is the provider's answer as it is replayed.
 type Result struct {
 	Status   int
-	Header   []HeaderField // only what may be replayed (D1): no cookies, credentials, Date, hop-by-hop
+	Header   []HeaderField // only what may be replayed: no cookies, credentials, Date, hop-by-hop
 	Body     []byte        // nil when not kept
 	BodyKept bool          // false: the effect is done, the body was too large, cut or streamed
 }

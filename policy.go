@@ -37,7 +37,7 @@ func (p *Policy) showsWithin() time.Duration {
 const KeyWindowForever = time.Duration(1<<63 - 1)
 
 // keyWindowMargin is kept free at the end of a provider's window, for clocks
-// that differ and bytes that travel (DESIGN rule 6: less deadline and one minute).
+// that differ and bytes that travel (rule 6: less deadline and one minute).
 const keyWindowMargin = time.Minute
 
 // OnUnknown says who settles what no probe can.

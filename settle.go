@@ -59,7 +59,7 @@ func (m *step) settleBy(by Settler, reference string) {
 // began at this time is proof of absence.
 //
 // Invariant: absence is proof only if the probe began after the last possible
-// byte plus settle (rule 3, section 2).
+// byte plus settle (rule 3).
 func (m *step) closeProvable(began time.Time) {
 	for i := range m.op.Attempts {
 		a := &m.op.Attempts[i]

@@ -2,7 +2,7 @@ package onceward
 
 import "fmt"
 
-// State is where an operation stands. The transition table in machine.go says
+// State is where an operation stands. The transition table in transitions.go says
 // which event leads from one to another; docs/state-machine.md is made from it.
 type State uint8
 

@@ -92,7 +92,7 @@ type ToolSwitch struct {
 	Tenant Tenant
 	Tool   ToolName
 	Paused bool
-	Reason string // "auth", "invariant", or a person's words
+	Reason string // "auth", "effect_multiplied", or a person's words
 	By     string
 	At     time.Time
 }

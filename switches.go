@@ -20,7 +20,7 @@ type switchKey struct {
 	tool   ToolName
 }
 
-// paused returns the switch that stops the tool, if one does.
+// find returns the switch that stops the tool, if one does.
 func (s *switches) find(t Tenant, tool ToolName) (ToolSwitch, bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
