@@ -1,0 +1,186 @@
+package explore
+
+import (
+	"fmt"
+
+	"github.com/onceward/onceward"
+)
+
+// row is an operation as it is kept between two steps: what the machine's rules
+// read, with every time relative to now. A test sees to it that no field of
+// onceward.Operation is forgotten here.
+type row struct {
+	state                               onceward.State
+	parked                              uint8 // index in parkReasons
+	reference                           uint8 // effect; 0: none
+	probes, granted, generation, count  uint8
+	auth, failed, retryable             bool // the failure
+	cancel, refPending, broken, retired bool
+	approvalNeeded, approvalSpent       bool
+	resendConfirmed, request, reasoned  bool
+	stored                              bool // it was written before
+	due, unknownSince, intent           ticks
+	completed, approved                 ticks
+	tries                               [maxTries]try
+}
+
+// try is an attempt of a row.
+type try struct {
+	status          onceward.AttemptStatus
+	reference       uint8
+	free, resend    bool
+	started         ticks
+	lease, lastByte ticks
+}
+
+var parkReasons = []onceward.ParkReason{onceward.NotParked, onceward.ParkToolPaused, onceward.ParkRate, onceward.ParkSerialize}
+
+var effectNames = [...]string{"", "eff_1", "eff_2", "eff_3", "eff_4", "eff_5"}
+
+// bounds are the ages at which instants stop growing: older than any comparison.
+type bounds struct {
+	lastByte, started, lease, unknownSince, intent, completed ticks
+	looks                                                     bool // there is a look-up, so last bytes matter
+}
+
+func (c *Config) bounds() bounds {
+	b := bounds{
+		lastByte: -ticks(c.Settle + lookAge + 1), lease: -ticks(c.Settle + lookAge + 1), started: -ticks(c.KeyWindow), unknownSince: -ticks(c.Recovery + 1),
+		looks: c.Probe,
+	}
+	if c.NotAfter > 0 || c.Approval > 0 {
+		b.intent = -ticks(max(c.NotAfter, c.Approval) + 1)
+	}
+	if c.Requests > 0 {
+		b.completed = -ticks(c.BackoffMax)
+	}
+	return b
+}
+
+// farthest is the latest future instant that is told apart.
+const farthest ticks = 100
+
+// pack writes an operation as a row; false if it has more attempts than are followed.
+func (x *explorer) pack(op *onceward.Operation) (row, bool) {
+	if len(op.Attempts) > maxTries {
+		return row{}, false
+	}
+	b := &x.bounds
+	r := row{
+		state: op.State, auth: op.Failure.Class == onceward.ClassAuth, failed: !op.Failure.IsZero(), retryable: op.Failure.Retryable, parked: packPark(op.Parked),
+		reference: packReference(op.Reference), probes: uint8(min(op.Probes, 2)), granted: uint8(op.Granted), generation: uint8(op.Generation),
+		count: uint8(len(op.Attempts)), cancel: op.CancelRequested, refPending: op.RefPending, broken: op.Broken, approvalNeeded: op.ApprovalNeeded,
+		approvalSpent: op.ApprovalSpent, resendConfirmed: op.ResendConfirmed, retired: op.Retired, request: op.Request != nil, reasoned: op.ReviewReason != "", stored: true,
+		due: ticksOf(op.DueAt, 0, farthest), unknownSince: exact(op.UnknownSince, b.unknownSince), intent: exact(op.IntentAt, b.intent),
+		completed: exact(op.CompletedAt, b.completed), approved: never,
+	}
+	if op.ApprovalNeeded && !op.ApprovalSpent {
+		r.approved = -1
+		if !op.ApprovedUntil.Before(epoch) {
+			r.approved = exact(op.ApprovedUntil, -1)
+		}
+	}
+	if r.unknownSince != never && (!x.config.Probe || !x.config.Effect.Writes()) {
+		r.unknownSince = b.unknownSince // no recovery window counts from it
+	}
+	counted := false // an earlier attempt than this one begins the key's window
+	for i := range op.Attempts {
+		t := x.packTry(&op.Attempts[i])
+		if running := t.status == onceward.StatusRunning; counted && !running {
+			t.started = never
+		} else {
+			counted = counted || !running && (t.status != onceward.StatusNotDone || t.lastByte != never)
+		}
+		r.tries[i] = t
+	}
+	return r, true
+}
+
+// packTry keeps of an attempt what a rule may still read.
+func (x *explorer) packTry(a *onceward.Attempt) try {
+	t := try{status: a.Status, reference: packReference(a.Reference), free: a.Free, resend: a.Resend, started: never, lease: never, lastByte: never}
+	if a.Status == onceward.StatusRunning {
+		t.lease = exact(a.LeaseUntil, x.bounds.lease)
+	}
+	if x.config.Effect == onceward.EffectKeyedWrite && x.config.KeyWindow > 0 {
+		t.started = exact(a.StartedAt, x.bounds.started)
+	}
+	switch {
+	case a.LastByteAt.IsZero():
+	case a.Status == onceward.StatusOpen && x.config.Probe:
+		t.lastByte = exact(a.LastByteAt, x.bounds.lastByte)
+	default:
+		t.lastByte = x.bounds.lastByte // sent once: when does not matter any more
+	}
+	return t
+}
+
+// unpack reads a row back into an operation.
+func (x *explorer) unpack(r *row) onceward.Operation {
+	op := x.blank
+	op.State, op.Parked, op.Reference = r.state, parkReasons[r.parked], effectNames[r.reference]
+	op.Probes, op.Granted, op.Generation = int(r.probes), int(r.granted), onceward.Generation(r.generation)
+	op.CancelRequested, op.RefPending, op.Broken, op.Retired = r.cancel, r.refPending, r.broken, r.retired
+	op.ApprovalNeeded, op.ApprovalSpent, op.ResendConfirmed = r.approvalNeeded, r.approvalSpent, r.resendConfirmed
+	op.DueAt, op.UnknownSince, op.IntentAt, op.CompletedAt, op.ApprovedUntil = r.due.instant(), r.unknownSince.instant(), r.intent.instant(), r.completed.instant(), r.approved.instant()
+	if r.failed {
+		op.Failure = onceward.Failure{Class: onceward.ClassUnavailable, Code: "f", Retryable: r.retryable}
+		if r.auth {
+			op.Failure.Class = onceward.ClassAuth
+		}
+	}
+	if !r.request {
+		op.Request = nil
+	}
+	if r.stored {
+		op.Version = 1
+	}
+	if r.reasoned {
+		op.ReviewReason = "why"
+	}
+	x.attempts = x.attempts[:0]
+	for i := range r.tries[:r.count] {
+		t := &r.tries[i]
+		a := onceward.Attempt{
+			Number: i + 1, Owner: "w", Status: t.status, Reference: effectNames[t.reference], Free: t.free, Resend: t.resend,
+			LeaseUntil: t.lease.instant(), StartedAt: epoch, LastByteAt: t.lastByte.instant(),
+		}
+		if t.started != never {
+			a.StartedAt = t.started.instant()
+		}
+		if t.status != onceward.StatusRunning {
+			a.EndedAt = epoch
+		}
+		x.attempts = append(x.attempts, a)
+	}
+	op.Attempts = x.attempts
+	return op
+}
+
+// older lets one tick pass for a row.
+func (r *row) older(b *bounds) {
+	r.due, r.unknownSince, r.intent = r.due.older(0), r.unknownSince.older(b.unknownSince), r.intent.older(b.intent)
+	r.completed, r.approved = r.completed.older(b.completed), r.approved.older(-1)
+	for i := range r.tries[:r.count] {
+		t := &r.tries[i]
+		t.started, t.lease, t.lastByte = t.started.older(b.started), t.lease.older(b.lease), t.lastByte.older(b.lastByte)
+	}
+}
+
+func packPark(p onceward.ParkReason) uint8 {
+	for i, other := range parkReasons {
+		if p == other {
+			return uint8(i)
+		}
+	}
+	panic(fmt.Sprintf("explore: no park reason %q", p))
+}
+
+func packReference(ref string) uint8 {
+	for i, name := range effectNames {
+		if ref == name {
+			return uint8(i)
+		}
+	}
+	panic(fmt.Sprintf("explore: no effect is called %q", ref))
+}
