@@ -120,6 +120,8 @@ func TestListIsFilteredByEachParameter(t *testing.T) {
 		}
 		r.lacks("operations.0.result", "operations.0.events", "operations.0.attempt_list", "next")
 	}
+	w.get("/v1/operations?limit=1").want(200, "operations.0.tenant", "default").at("next")
+	w.get("/v1/operations?limit=1&key=a&tool="+probed).want(200, "operations.0.key", "a").lacks("next") // a key names one operation
 }
 
 func TestCursorOfAnotherMakeIsRefused(t *testing.T) {
