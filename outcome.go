@@ -190,6 +190,17 @@ func (m *step) hasProof() bool {
 	return false
 }
 
+// proofNamesNoAttempt reports whether the proof came from outside while an
+// attempt ran: it is that attempt's then, as it would be had it come afterwards.
+func (m *step) proofNamesNoAttempt() bool {
+	for i := range m.op.Attempts {
+		if m.op.Attempts[i].Status == StatusDone {
+			return false
+		}
+	}
+	return true
+}
+
 // keepProof stores proof that may not decide yet.
 func (m *step) keepProof(reference string, r *Result) {
 	if m.op.Reference == "" {
@@ -287,7 +298,8 @@ func (m *step) afterNotDone(f Failure, retryAfter time.Duration) {
 func (m *step) unknown(f Failure, retryAfter time.Duration) error {
 	o := &m.op
 	o.Failure = f
-	if m.hasProof() && o.samekey() {
+	if m.hasProof() && (o.samekey() || m.proofNamesNoAttempt()) {
+		m.settleBy(SettledByCallback, o.Reference)
 		return m.done(o.Reference, o.Result)
 	}
 	o.State = StateOutcomeUnknown

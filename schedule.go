@@ -84,7 +84,24 @@ func (o *Operation) overdue(at time.Time) bool {
 	if !o.Policy.HasProbe || !o.Effect.Writes() {
 		return true
 	}
-	return at.After(o.UnknownSince.Add(o.Policy.RecoveryWindow)) && at.After(o.provableAt())
+	return o.Probes >= looksMin && o.UpdatedAt.After(o.lookUntil())
+}
+
+// looksMin is how many look-ups are made at least before a person is asked.
+const looksMin = 3
+
+// lookUntil is the instant from which on one more look-up in vain is enough: the
+// recovery window is over, and a look-up would have proved absence.
+//
+// Why the row's last write is held against it, and not the clock: whoever comes
+// back after a long time, be it that the window of a provider's key went before
+// it or that nobody was there, has to look before a person is asked.
+func (o *Operation) lookUntil() time.Time {
+	until := o.UnknownSince.Add(o.Policy.RecoveryWindow)
+	if p := o.provableAt(); p.After(until) {
+		return p
+	}
+	return until
 }
 
 // overdueReason says in words why a person is asked.
@@ -111,7 +128,7 @@ func (o *Operation) nextLook(at time.Time, retryAfter time.Duration) time.Time {
 	if o.resendWanted(at) {
 		return at.Add(max(retryAfter, o.backoff(o.spent())))
 	}
-	if !o.Policy.HasProbe {
+	if !o.Policy.HasProbe || o.Probes >= looksMin && at.After(o.lookUntil()) {
 		return at // nothing to wait for: a person is asked
 	}
 	due := at.Add(max(retryAfter, o.backoff(o.Probes)))
