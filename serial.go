@@ -29,7 +29,7 @@ func serialID(op *Operation) OperationID {
 }
 
 // acquireSerial gives the operation its resource, or says who holds it. An
-// operation without one, or that holds it already, gets it.
+// operation without one gets it, and so does the holder, by a write.
 func (l *Ledger) acquireSerial(ctx context.Context, op *Operation) (holder OperationID, ok bool, err error) {
 	if op.SerialKey == "" {
 		return OperationID{}, true, nil
@@ -53,9 +53,11 @@ func (l *Ledger) acquireSerial(ctx context.Context, op *Operation) (holder Opera
 			return OperationID{}, false, &Error{Code: CodeLedgerCorrupt, Op: "serialize operation", OperationID: op.ID, Message: "the resource's row is gone"}
 		}
 		holder, held, err := l.holds(ctx, stored, at)
-		if err != nil || held || holder == op.ID {
-			return holder, err == nil && holder == op.ID, err
+		if err != nil || held && holder != op.ID {
+			return holder, false, err
 		}
+		// Why a holder writes too: one that had ended and is wanted again may meet
+		// a waiter that saw it ended. Of the two writes of one version, one wins.
 		row = *stored
 		row.Reference, row.UpdatedAt, row.Actor = op.ID.String(), at, l.opts.Owner
 	}
