@@ -147,7 +147,7 @@ func (l *Ledger) claim(ctx context.Context, in *Intent, t Tool, p *Prepared, s s
 	stored, applied, err := l.write(context.WithoutCancel(ctx), c)
 	if err != nil || !applied {
 		if mark != nil {
-			l.unmark(mark, &c.After, err)
+			l.unmark(mark, &c.After, stored, err)
 		}
 		if err != nil {
 			return claimed{}, fmt.Errorf("claim operation %s: %w", op.ID, err)
@@ -179,11 +179,17 @@ func (l *Ledger) mark(ctx context.Context, op *Operation) (*liveMark, error) {
 	return m, nil
 }
 
-// unmark takes the mark of a claim away that this process will not work on. A
-// claim that may be recorded all the same keeps the low-water mark.
-func (l *Ledger) unmark(mark *liveMark, op *Operation, err error) {
-	if err != nil && Is(err, CodeMayBeRecorded) {
+// unmark takes the mark of a claim away that this process will not work on. The
+// low-water mark is kept for a claim that may be recorded all the same, and for
+// one that lost to an attempt of our own: that may be this very claim, whose
+// commit was lost and whose row somebody else changed before it was run again.
+// If nobody here works on that attempt, it is found when its lease is over.
+func (l *Ledger) unmark(mark *liveMark, op, stored *Operation, err error) {
+	switch {
+	case err != nil && Is(err, CodeMayBeRecorded):
 		l.live.lose(op)
+	case stored != nil && stored.Running() != nil && stored.Running().Owner == l.opts.Owner:
+		l.live.lose(stored)
 	}
 	l.live.remove(mark)
 }
