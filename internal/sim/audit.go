@@ -208,7 +208,7 @@ func (a *Auditor) Starting(op, replica string, attempt, generation int) {
 	}
 }
 
-// Working hears that a replica begins, or ends, to work on an attempt.
+// Working hears that a replica has sent an attempt and listens, or does no more.
 func (a *Auditor) Working(op, replica string, does bool) {
 	if does {
 		a.working[op] = replica
@@ -282,13 +282,16 @@ func (a *Auditor) Heard(t Told) {
 		return
 	}
 	first, before := a.told[life]
-	switch {
-	case !before:
-		a.told[life] = t
-	case first.Row.Reference != "" && first.Row.Reference != r.Reference, first.Row.Result != "" && first.Row.Result != r.Result:
+	older, newer := &first.Row, r
+	if r.Version < first.Row.Version {
+		older, newer = r, &first.Row
+	}
+	// What was not known of the effect may be filled in; nothing may change.
+	if before && (older.Reference != "" && older.Reference != newer.Reference || older.Result != "" && older.Result != newer.Result) {
 		a.breach(EqualAnswers, "%s was told %q (%q) of %s; %s had been told %q (%q)", t.Call, r.Reference, r.Result, t.Op, first.Call, first.Row.Reference, first.Row.Result)
-	case first.Row.Reference == "" || first.Row.Result == "":
-		a.told[life] = t // late evidence filled a gap
+	}
+	if !before || newer == r {
+		a.told[life] = t
 	}
 }
 
@@ -309,7 +312,7 @@ func (a *Auditor) refused(t *Told, stored *Row) {
 		if t.Submit && stored.Version > 0 && !stored.Retired && stored.Generation == 0 && stored.Amount == t.Amount {
 			a.breach(OtherInput, "%s was refused as another input; it asked for amount %d, as the first did", t.Call, t.Amount)
 		}
-	case "may_be_recorded", "canceled":
+	case "may_be_recorded", "canceled", "duplicate", "still_running", "key_retired": // they say that it is, or may be, there
 	default:
 		if !t.Submit {
 			return

@@ -38,8 +38,6 @@ func (w *wires) write(req *onceward.Request, opts onceward.SendOptions, ev *once
 			key = h.Value
 		}
 	}
-	e.audit.Working(in.ID, p.name, true)
-	defer e.audit.Working(in.ID, p.name, false)
 	deadline := e.s.now + opts.Deadline
 	p.stand("dials for "+in.ID, 0)
 	if e.dice.Throw(Refused) {
@@ -61,6 +59,8 @@ func (w *wires) write(req *onceward.Request, opts onceward.SendOptions, ev *once
 	}
 	spec := e.specOf(in.Tool)
 	e.audit.Sent(p.name, spec.Name, in.ID, key, string(req.Body))
+	e.audit.Working(in.ID, p.name, true)
+	defer e.audit.Working(in.ID, p.name, false)
 	flight := e.world.Write(spec, in.ID, key, deadline)
 	e.s.note("  ", p.name, " sends ", in.ID)
 	if flight.faulty {

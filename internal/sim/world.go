@@ -82,29 +82,22 @@ func (f *Flight) single() (string, bool) {
 	return "", false
 }
 
+// refusals are the answers of a provider that does nothing.
+var refusals = map[Fault]int{Unauthorized: 401, RateLimited: 429, Invalid: 400, ErrorBefore: 503}
+
 func (w *World) arrive(f *Flight) {
 	f.arrived = true
 	f.AnswerAt = w.Now() + w.Dice.Between(time.Millisecond, 40*time.Millisecond)
 	refuse := func(status int) { f.Status, f.ends = status, true }
-	if f.faulty {
-		switch f.fate {
-		case Unauthorized:
-			refuse(401)
-			return
-		case RateLimited:
-			refuse(429)
-			return
-		case Invalid:
-			refuse(400)
-			return
-		case ErrorBefore:
-			refuse(503)
-			return
-		case LateEffect, AnswerLost:
-			f.AnswerAt = 0
-		case SlowAnswer:
-			f.AnswerAt = w.Now() + Deadline + w.Dice.Between(0, Lease)
-		}
+	if status := refusals[f.fate]; f.faulty && status > 0 {
+		refuse(status)
+		return
+	}
+	if f.faulty && (f.fate == LateEffect || f.fate == AnswerLost) {
+		f.AnswerAt = 0
+	}
+	if f.faulty && f.fate == SlowAnswer {
+		f.AnswerAt = w.Now() + Deadline + w.Dice.Between(0, Lease)
 	}
 	if f.Spec.Class == "keyed_write" && w.working(f) {
 		refuse(409)
