@@ -3,8 +3,10 @@ package postgres_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"net/url"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -213,6 +215,67 @@ func TestDeadlockIsRunAgain(t *testing.T) {
 	}
 	if err := <-done; err != nil {
 		t.Errorf("the batch that was thrown out of a deadlock failed: %v", err)
+	}
+}
+
+// Two replicas change rows of their own, claim the other's keys, and race for
+// rows and keys of both, in opposite orders. The server counts deadlocks, also those that are run again.
+func TestReplicasDoNotDeadlock(t *testing.T) {
+	t.Parallel()
+	server := testdb.Cluster(t)
+	dsn := server.DSN()
+	replicas := [2]*postgres.Store{open(t, dsn, postgres.Options{}), open(t, dsn, postgres.Options{})}
+	const size, rounds = 40, 30
+	var rows [2][]onceward.Operation
+	for side := range rows {
+		for i := range size {
+			rows[side] = append(rows[side], claimed(fmt.Sprint(side, "-", i)))
+			mustCommit(t, replicas[side], onceward.Change{After: rows[side][i]})
+		}
+	}
+	for round := range rounds {
+		var shared []onceward.Change
+		for i := range size {
+			shared = append(shared, onceward.Change{After: claimed(fmt.Sprint("shared ", round, "-", i))})
+		}
+		mustCommit(t, replicas[0], shared...)
+		var wg sync.WaitGroup
+		for side, s := range replicas {
+			var early, batch, later []onceward.Change
+			for i := range size {
+				place := i
+				if side == 1 {
+					place = size - 1 - i
+				}
+				after := rows[side][place].Clone()
+				after.Version, after.Token = after.Version+1, token()
+				rows[side][place] = after
+				batch = append(batch, onceward.Change{Before: after.Version - 1, After: after},
+					onceward.Change{After: claimed(string(rows[1-side][place].Key))},
+					onceward.Change{After: claimed(fmt.Sprint("both ", round, "-", place))},
+					onceward.Change{Before: 1, After: succeeded(shared[place].After)})
+				early = append(early, onceward.Change{After: claimed(fmt.Sprint("early ", round, "-", place))})
+				later = append(later, onceward.Change{Before: 2, After: succeeded(succeeded(shared[place].After))})
+			}
+			wg.Go(func() {
+				for _, batch := range [][]onceward.Change{early, batch, later} {
+					if _, err := s.Commit(t.Context(), batch); err != nil {
+						t.Errorf("replica %d: %v", side, err)
+					}
+				}
+			})
+		}
+		wg.Wait()
+	}
+	conn := connect(t, dsn)
+	for _, s := range replicas {
+		_ = s.Close() // a session reports what it saw when it ends
+	}
+	await(t, "the sessions to end", func() bool {
+		return count(t, conn, "select count(*) from pg_stat_activity where application_name = 'onceward'") == 0
+	})
+	if n := count(t, conn, "select deadlocks from pg_stat_database where datname = current_database()"); n != 0 {
+		t.Errorf("the server saw %d deadlocks", n)
 	}
 }
 

@@ -69,7 +69,7 @@ func TestFateOfABatchDecidesWhetherItMayBeRecorded(t *testing.T) {
 	s := storeAt(t, "postgres://me@db.example/ledger")
 	deadlock, full := &pgconn.PgError{Code: "40P01"}, &pgconn.PgError{Code: "53100"}
 	for _, c := range []struct {
-		err   error
+		err   *commitError
 		code  onceward.Code
 		again bool
 	}{
@@ -82,10 +82,10 @@ func TestFateOfABatchDecidesWhetherItMayBeRecorded(t *testing.T) {
 		{&commitError{lost, errors.New("reset")}, onceward.CodeMayBeRecorded, false},
 	} {
 		if got := onceward.CodeOf(s.failed(context.Background(), "commit batch", c.err)); got != c.code {
-			t.Errorf("%v (fate %d) gives %s, want %s", c.err, c.err.(*commitError).fate, got, c.code)
+			t.Errorf("%v (fate %d) gives %s, want %s", c.err, c.err.fate, got, c.code)
 		}
 		if got := again(c.err); got != c.again {
-			t.Errorf("%v (fate %d) is run again: %t, want %t", c.err, c.err.(*commitError).fate, got, c.again)
+			t.Errorf("%v (fate %d) is run again: %t, want %t", c.err, c.err.fate, got, c.again)
 		}
 	}
 }

@@ -68,10 +68,8 @@ func TestServerThatRefusesSaysWhy(t *testing.T) {
 		}
 	}
 	other := connect(t, edit(t, server.DSN(), func(u *url.URL) { u.Path = "/other" }))
-	for _, sql := range []string{"create table customers (id int)", "create extension if not exists pg_stat_statements"} {
-		if _, err := other.Exec(t.Context(), sql); err != nil {
-			t.Fatalf("%s: %v", sql, err)
-		}
+	if _, err := other.Exec(t.Context(), "create table customers (id int)"); err != nil {
+		t.Fatal(err)
 	}
 	as := func(user, password string) func(*url.URL) {
 		return func(u *url.URL) { u.User = url.UserPassword(user, password) }
@@ -103,6 +101,19 @@ func TestServerThatRefusesSaysWhy(t *testing.T) {
 			refused(t, edit(t, server.DSN(), c.edit), c.code, c.sentence)
 		})
 	}
+}
+
+func TestTablesOfExtensionsDoNotMakeADatabaseForeign(t *testing.T) {
+	t.Parallel()
+	server := testdb.Cluster(t)
+	conn := connect(t, server.DSN())
+	if count(t, conn, "select count(*) from pg_available_extensions where name = 'pg_stat_statements'") == 0 {
+		t.Skip("PostgreSQL is installed here without pg_stat_statements, the extension that the test uses")
+	}
+	if _, err := conn.Exec(t.Context(), "create extension pg_stat_statements"); err != nil {
+		t.Fatal(err)
+	}
+	open(t, server.DSN(), postgres.Options{})
 }
 
 func edit(tb testing.TB, dsn string, change func(*url.URL)) string {

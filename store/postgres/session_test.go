@@ -3,9 +3,12 @@ package postgres
 import (
 	"context"
 	"crypto/rand"
+	"io"
 	"net/url"
 	"testing"
 	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/onceward/onceward"
 	"github.com/onceward/onceward/internal/testdb"
@@ -21,16 +24,20 @@ func openInside(tb testing.TB, dsn string) *Store {
 	return s
 }
 
-// claim commits a new operation.
-func claim(tb testing.TB, s *Store) {
-	tb.Helper()
+func operation() onceward.Operation {
 	now := time.Now()
 	op := onceward.Operation{
 		Tenant: "acme", Tool: "tickets.create", Key: onceward.Key(rand.Text()), State: onceward.StateReady, Version: 1, CreatedAt: now, UpdatedAt: now,
 	}
 	_, _ = rand.Read(op.Token[:])
 	op.ID = onceward.NewOperationID(op.Tenant, op.Tool, op.Key)
-	out, err := s.Commit(tb.Context(), []onceward.Change{{After: op}})
+	return op
+}
+
+// claim commits a new operation.
+func claim(tb testing.TB, s *Store) {
+	tb.Helper()
+	out, err := s.Commit(tb.Context(), []onceward.Change{{After: operation()}})
 	if err != nil || !out.Results[0].Applied {
 		tb.Fatalf("a claim gives %+v, %v", out.Results, err)
 	}
@@ -132,6 +139,36 @@ func TestForgottenStatementsAreRunAgain(t *testing.T) {
 	}
 }
 
+// After a failover the connection may lead to what is a standby now.
+func TestReadOnlyConnectionIsGivenUp(t *testing.T) {
+	t.Parallel()
+	s := openInside(t, testdb.Postgres(t))
+	claim(t, s)
+	inside(t, s, func(se *session) {
+		if _, err := se.conn.Exec(t.Context(), "set default_transaction_read_only = on"); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if _, err := s.Commit(t.Context(), []onceward.Change{{After: operation()}}); !onceward.Is(err, onceward.CodeLedgerReadOnly) {
+		t.Errorf("a commit on a read-only connection gives %v, want ledger_read_only", err)
+	}
+	claim(t, s)
+}
+
+// Only an error after which the connection lives on says that nothing is stored:
+// one that ends it may come after the commit.
+func TestErrorThatEndsTheConnectionIsNoRefusal(t *testing.T) {
+	t.Parallel()
+	for _, err := range []error{
+		&pgconn.PgError{SeverityUnlocalized: "FATAL", Code: "57P01"}, &pgconn.PgError{SeverityUnlocalized: "PANIC", Code: "XX000"},
+		io.ErrUnexpectedEOF,
+	} {
+		if (&session{}).refused(err) {
+			t.Errorf("%v is taken for a refusal", err)
+		}
+	}
+}
+
 func TestUnreachableServerIsNotDialledForEachCommit(t *testing.T) {
 	t.Parallel()
 	s := openInside(t, testdb.Postgres(t))
@@ -139,9 +176,7 @@ func TestUnreachableServerIsNotDialledForEachCommit(t *testing.T) {
 		se.drop()
 		se.failure, se.until = context.DeadlineExceeded, time.Now().Add(time.Hour)
 	})
-	_, err := s.Commit(t.Context(), []onceward.Change{{After: onceward.Operation{
-		Tenant: "a", Tool: "t", Key: "k", State: onceward.StateReady, Version: 1, CreatedAt: time.Now(), ID: onceward.OperationID{1}, Token: onceward.WriteToken{1},
-	}}})
+	_, err := s.Commit(t.Context(), []onceward.Change{{After: operation()}})
 	if !onceward.Is(err, onceward.CodeLedgerUnavailable) {
 		t.Errorf("a commit within the pause gives %v, want ledger_unavailable", err)
 	}
