@@ -38,7 +38,7 @@ func batch(c *call) error {
 		return err
 	}
 	if n := len(in.Operations); n == 0 || n > BatchItemsMax {
-		return &onceward.Error{Code: onceward.CodeTooLarge, Message: fmt.Sprintf("operations has %d items, not 1 to %d", n, BatchItemsMax), Hint: "send several batches"}
+		return &onceward.Error{Code: batchCode(n), Message: fmt.Sprintf("operations has %d items, not 1 to %d", n, BatchItemsMax), Hint: "send several batches"}
 	}
 	results := make([]BatchResult, len(in.Operations))
 	intents := make([]onceward.Intent, 0, len(in.Operations))
@@ -90,4 +90,12 @@ func (c *call) refusedItem(err error) BatchResult {
 		c.log500(p, err)
 	}
 	return BatchResult{Status: p.Status, Decision: p.Decision, Problem: p}
+}
+
+// batchCode tells an empty batch from one that is too long.
+func batchCode(n int) onceward.Code {
+	if n == 0 {
+		return onceward.CodeInvalidRequest
+	}
+	return onceward.CodeTooLarge
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -167,7 +168,7 @@ func (s *countingStore) Load(ctx context.Context, ids []onceward.OperationID) ([
 }
 
 func (s *countingStore) Check(ctx context.Context) error {
-	if err := s.count(&s.checks); err != nil {
+	if err := errors.Join(s.count(&s.checks), ctx.Err()); err != nil {
 		return err
 	}
 	return s.Store.Check(ctx)

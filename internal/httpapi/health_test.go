@@ -1,6 +1,9 @@
 package httpapi
 
 import (
+	"context"
+	"net/http"
+	"net/http/httptest"
 	"testing"
 
 	"github.com/onceward/onceward"
@@ -28,6 +31,14 @@ func TestReadinessDoesNotLoadTheLedger(t *testing.T) {
 	if checks := w.store.calls()[2]; checks != 1 {
 		t.Errorf("20 questions in a moment made %d checks", checks)
 	}
+}
+
+func TestCallerThatHangsUpDoesNotMakeTheServerUnready(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	w.send(httptest.NewRequestWithContext(ctx, http.MethodGet, "/readyz", nil)).want(200)
 }
 
 func TestServerThatGoesAwayIsNotReadyAndStillServes(t *testing.T) {

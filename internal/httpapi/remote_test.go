@@ -127,3 +127,15 @@ func TestResultOfARemoteAttemptIsKeptAsItsContractSays(t *testing.T) {
 	w.report(w.claim(""), body(onceward.DefaultKeepBytes+1)).want(200, "operation.state", "succeeded", "operation.result.body_kept", false, "operation.result.status", 200).
 		lacks("operation.result.body")
 }
+
+func TestUnknownRemoteAttemptThatIsProvenAbsentMayBeClaimedAgain(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	first := w.claim("")
+	w.report(first, `{"outcome":"unknown"}`).want(202, "operation.state", "outcome_unknown")
+	for range 3 {
+		w.pass(10 * time.Second) // past settle: the look-up's absence is proof
+	}
+	w.claim("second").want(200, "decision", "joined", "attempt.fence", 2, "operation.state", "effect_pending")
+	w.report(first, `{"outcome":"done","reference":"late"}`).want(202, "operation.state", "effect_pending") // kept, and decides when the second ends
+}

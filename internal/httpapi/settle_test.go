@@ -159,6 +159,15 @@ func TestForkIsASecondEffectOnceUnderItsKey(t *testing.T) {
 	fork(`{"key":"third","reason":"r","input":{"id":"k","amount":8}}`).want(422, "code", "key_reused")
 }
 
+func TestForkWaitsAsLongAsItSays(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	id := w.settled(probed)
+	t.Cleanup(w.provider.Hold())
+	w.post("/v1/operations/"+id+"/fork", `{"key":"second","reason":"r","wait":"0s"}`).want(202, "decision", "fresh", "operation.state", "effect_pending")
+	w.post("/v1/operations/"+id+"/fork", `{"key":"third","reason":"r","wait":"2m"}`).want(400, "code", "unsupported_policy")
+}
+
 func TestForkOfWhatIsNotSettledIsRefused(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

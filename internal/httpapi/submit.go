@@ -124,7 +124,7 @@ func callerKey(h http.Header, inBody *string) (onceward.Key, error) {
 	if inBody == nil {
 		return key, nil
 	}
-	k, err := onceward.ValidateCallerKey(*inBody)
+	k, err := onceward.ParseCallerKey([]string{*inBody}) // "abc" and abc are one key here too
 	if err != nil {
 		return "", err
 	}

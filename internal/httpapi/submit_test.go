@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -157,5 +158,32 @@ func TestTraceParentIsKeptIfItIsOne(t *testing.T) {
 	w.must(err)
 	if op.TraceParent != good {
 		t.Errorf("the operation has traceparent %q", op.TraceParent)
+	}
+}
+
+func TestApprovalIsPendingThenGrantedThenSpent(t *testing.T) {
+	t.Parallel()
+	end := time.Date(2026, 1, 2, 4, 0, 0, 0, time.UTC)
+	for _, c := range []struct {
+		op   onceward.Operation
+		want *Approval
+	}{
+		{onceward.Operation{State: onceward.StateReady}, nil},
+		{onceward.Operation{State: onceward.StateAwaitingApproval, ApprovalNeeded: true, DueAt: end}, &Approval{State: "pending", ExpiresAt: end}},
+		{onceward.Operation{State: onceward.StateReady, ApprovalNeeded: true, ApprovedUntil: end}, &Approval{State: "granted", ExpiresAt: end}},
+		{onceward.Operation{State: onceward.StateSucceeded, ApprovalNeeded: true, ApprovedUntil: end, ApprovalSpent: true}, &Approval{State: "spent"}},
+	} {
+		if got := approval(&c.op); !reflect.DeepEqual(got, c.want) {
+			t.Errorf("%s is shown as %+v, want %+v", c.op.State, got, c.want)
+		}
+	}
+}
+
+func TestRetryAfterIsInWholeSecondsAndNeverTooEarly(t *testing.T) {
+	t.Parallel()
+	for wait, want := range map[time.Duration]string{time.Nanosecond: "1", time.Second: "1", time.Second + 1: "2", 1500 * time.Millisecond: "2", time.Minute: "60"} {
+		if got := seconds(wait); got != want {
+			t.Errorf("%s is %q, want %q", wait, got, want)
+		}
 	}
 }
