@@ -37,8 +37,8 @@ func batch(c *call) error {
 	if err := c.read(&in, true); err != nil {
 		return err
 	}
-	if n := len(in.Operations); n == 0 || n > BatchItemsMax {
-		return &onceward.Error{Code: batchCode(n), Message: fmt.Sprintf("operations has %d items, not 1 to %d", n, BatchItemsMax), Hint: "send several batches"}
+	if err := checkBatchSize(len(in.Operations)); err != nil {
+		return err
 	}
 	results := make([]BatchResult, len(in.Operations))
 	intents := make([]onceward.Intent, 0, len(in.Operations))
@@ -92,10 +92,12 @@ func (c *call) refusedItem(err error) BatchResult {
 	return BatchResult{Status: p.Status, Decision: p.Decision, Problem: p}
 }
 
-// batchCode tells an empty batch from one that is too long.
-func batchCode(n int) onceward.Code {
-	if n == 0 {
-		return onceward.CodeInvalidRequest
+func checkBatchSize(n int) error {
+	switch {
+	case n == 0:
+		return &onceward.Error{Code: onceward.CodeInvalidRequest, Message: "operations is empty", Hint: "send at least one operation"}
+	case n > BatchItemsMax:
+		return &onceward.Error{Code: onceward.CodeTooLarge, Message: fmt.Sprintf("operations has %d items, more than %d", n, BatchItemsMax), Hint: "send several batches"}
 	}
-	return onceward.CodeTooLarge
+	return nil
 }

@@ -14,7 +14,7 @@ import (
 type OperationRequest struct {
 	Tool          string          `json:"tool" doc:"The name of a contract in force."`
 	Input         json.RawMessage `json:"input" doc:"What the contract's input schema takes. Numbers are kept digit by digit."`
-	Key           *string         `json:"key,omitempty" doc:"The caller's key, 1 to 255 visible ASCII characters; ignored where the contract derives one. Must equal the Idempotency-Key header, if both are there."`
+	Key           *string         `json:"key,omitempty" doc:"The caller's key, 1 to 255 visible ASCII characters, raw or as a quoted string; ignored where the contract derives one. Must equal the Idempotency-Key header, if both are there."`
 	Run           *string         `json:"run,omitempty" max:"label" doc:"The run that this belongs to."`
 	CorrelationID *string         `json:"correlation_id,omitempty" max:"label" doc:"Follows one business event through all services."`
 	Wait          *duration       `json:"wait,omitempty" doc:"How long to wait for the end: 10s if absent, 60s at most."`

@@ -120,6 +120,7 @@ func TestToolCallTakesTheBodyAsInput(t *testing.T) {
 	r := w.post(call+"?run=r-1&correlation_id=c-1", `{"n":1}`, header{"Idempotency-Key", `"abc"`}).want(200, "decision", "fresh", "operation.key", "abc", "operation.run", "r-1", "operation.correlation_id", "c-1")
 	w.post(call, `{"n":1}`, header{"Idempotency-Key", "abc"}).want(200, "decision", "replayed", "operation.id", r.text("operation.id"))
 	w.post("/v1/operations", `{"tool":"tickets.create","input":{"n":1},"key":"abc"}`, header{"Idempotency-Key", "abc"}).want(200, "decision", "replayed", "operation.id", r.text("operation.id"))
+	w.post("/v1/operations", `{"tool":"tickets.create","input":{"n":1},"key":"\"abc\""}`, header{"Idempotency-Key", "abc"}).want(200, "decision", "replayed", "operation.key", "abc")
 	if other := w.post(call, `{"n":1}`, header{"Idempotency-Key", "ABC"}).want(200, "decision", "fresh"); other.text("operation.id") == r.text("operation.id") {
 		t.Error("abc and ABC are one key")
 	}

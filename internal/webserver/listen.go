@@ -14,7 +14,7 @@ import (
 func Listen(ctx context.Context, address string, authenticated bool) (net.Listener, error) {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
-		return nil, &onceward.Error{Code: onceward.CodeConfigInvalid, Op: "listen", Message: "the address " + address + " is not host:port", Hint: "write it as in 127.0.0.1:7717 or [::1]:7717", Err: err}
+		return nil, &onceward.Error{Code: onceward.CodeConfigInvalid, Op: "listen", Message: "the address " + address + " is not host:port", Hint: "write it as in 127.0.0.1:8686 or [::1]:8686", Err: err}
 	}
 	if !authenticated {
 		if err := onlyLoopback(ctx, host); err != nil {
