@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/onceward/onceward"
@@ -244,11 +245,14 @@ type field[T any] struct {
 
 // appendArrays appends one parameter a field: the array of all rows' values.
 func appendArrays[T any](params [][]byte, fields []field[T], rows []T) [][]byte {
+	params = slices.Grow(params, len(fields))
 	for i := range fields {
 		f := &fields[i]
-		b := appendArrayHead(make([]byte, 0, 20+len(rows)*24), f.kind, len(rows))
-		for j := range rows {
-			b = f.put(b, rows[j])
+		b := appendArrayHead(make([]byte, 0, 64), f.kind, len(rows))
+		for j, row := range rows {
+			if b = f.put(b, row); j == 0 { // the others are about as long
+				b = slices.Grow(b, len(b)*(len(rows)-1))
+			}
 		}
 		params = append(params, b)
 	}
