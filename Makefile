@@ -7,6 +7,8 @@ TESTFLAGS    ?= $(if $(CI),-count=1)
 TEST_TIMEOUT ?= 10m
 # How long each fuzz target runs under make fuzz.
 FUZZTIME     ?= 10s
+# How many states make explore expands in each configuration.
+STATES       ?= 100000
 # Whether the tests' PostgreSQL syncs its disk (internal/testdb says why not).
 PG_FSYNC     ?= off
 
@@ -91,6 +93,10 @@ drill: ## simulate one seed and print its trace and hash, e.g. make drill SEED=1
 .PHONY: soak
 soak: ## simulate fresh seeds for SOAK (1h) and print what was tried and found
 	go test ./internal/sim -run '^TestSoak$$' -count=1 -v -timeout 0 -args -soak=$(SOAK)
+
+.PHONY: explore
+explore: ## visit the machine's states, up to STATES in each configuration (0: all)
+	go test ./internal/explore -count=1 -v -timeout 0 -states=$(STATES) $(TESTFLAGS) | grep -v '^ *\(===\|--- PASS\)'
 
 .PHONY: generate
 generate: ## write the generated files anew

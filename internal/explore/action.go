@@ -17,7 +17,8 @@ type action struct {
 type actionKind uint8
 
 const (
-	tick actionKind = iota
+	nothing actionKind = iota
+	tick
 	claims
 	start
 	resend
@@ -54,10 +55,12 @@ const (
 	undoes
 	retires
 	takesAnew
+	takerSteps // of two operations on one resource
+	opMoves
 )
 
 var actionWords = [...]string{
-	tick: "a tick passes", claims: "the intent is stored and waits", start: "a worker starts an attempt", resend: "a worker sends again, with an attempt open",
+	nothing: "-", tick: "a tick passes", claims: "the intent is stored and waits", start: "a worker starts an attempt", resend: "a worker sends again, with an attempt open",
 	expire: "a worker ends the lease of attempt %d", lapse: "a worker gives a re-send up", escalate: "a worker escalates",
 	tooOld: "a worker finds not_after passed", approvalExpires: "a worker finds the approval expired", look: "a worker looks the effect up",
 	lookInconclusive: "a worker's look-up cannot tell", prolong: "the holder of attempt %d prolongs its lease", sendNow: "the holder of attempt %d sends",
@@ -67,7 +70,7 @@ var actionWords = [...]string{
 	resumes: "a person resumes the tool", approves: "an approver says yes", rejects: "an approver says no", voids: "the approval is voided",
 	resolvesDone: "a person resolves: it happened, effect %d", resolvesNot: "a person resolves: not performed", resolvesRetry: "a person resolves: not performed, retry",
 	abandons: "a person abandons", replays: "a person replays", replaysConfirmed: "a person replays and accepts a second effect",
-	requests: "a new request buys an attempt", undoes: "the effect is undone by a compensation", retires: "the record is retired", takesAnew: "the key is taken anew",
+	requests: "a new request buys an attempt", undoes: "the effect is undone by a compensation", retires: "the record is retired", takesAnew: "the key is taken anew", takerSteps: "-", opMoves: "-",
 }
 
 var answerWords = [...]string{

@@ -78,6 +78,10 @@ type Config struct {
 	BlindLooks  bool // look-ups do not see what exists
 	HastyPeople bool // a person calls "not performed" what may still appear
 	FrozenSends bool // a process is frozen between its last check and the system call
+
+	// Unpromised leaves out the rules that stand on assumptions: what the machine
+	// owes whatever the world does is checked alone.
+	Unpromised bool
 }
 
 // policy is the contract as the machine gets it.

@@ -66,6 +66,20 @@ func (x *explorer) expand(s *state, emit func(action, *state)) {
 	x.step(action{kind: tick, fair: !x.fairTook}, s, &next)
 }
 
+// ended reports whether the operation is terminal or waits for a person.
+func (x *explorer) ended(s *state) bool {
+	return s.row.state.Terminal() || s.row.state == onceward.StateNeedsReview
+}
+
+// check holds the rules of states.
+func (x *explorer) check(s *state) { checkState(x.config, s, x.breach.note) }
+
+func (x *explorer) found() *Breach { return &x.breach }
+
+func (x *explorer) cutShort() bool { return x.cut }
+
+func (x *explorer) tells(a action, s *state) string { return a.words(s) }
+
 // step hands a successor on.
 func (x *explorer) step(a action, from, next *state) {
 	if *from == *next {

@@ -170,12 +170,13 @@ func TestEveryFieldIsFollowedOrNamed(t *testing.T) {
 func TestARowLosesNothing(t *testing.T) {
 	t.Parallel()
 	for _, c := range Plan() {
-		g := newGraph(newExplorer(&c, Real()))
+		x := newExplorer(&c, Real())
+		g := newGraph[state](x)
 		g.walk(300)
 		for i := range g.states[1:] {
 			r := g.states[i+1].row
-			op := g.x.unpack(&r)
-			if back, ok := g.x.pack(&op); !ok || back != r {
+			op := x.unpack(&r)
+			if back, ok := x.pack(&op); !ok || back != r {
 				t.Fatalf("%s: %+v came back as %+v", c.Name, r, back)
 			}
 		}

@@ -26,6 +26,7 @@ const (
 	RequestIsKept               // what is sent is what was stored
 	RowIsWhole                  // the fields of a row fit its state
 	TableIsKept                 // no event leads out of its cell of the table
+	OneAtATime                  // of two operations on one resource, one is at work
 	EveryScheduleEnds           // fair steps lead to a terminal state or to a person
 	PeopleCanAnswer             // a person who is asked has a true answer that ends it
 )
@@ -44,7 +45,7 @@ var invariantNames = [...]string{
 	EndsNeedEvidence: "ends need evidence", EvidenceIsKept: "evidence is kept", SecondIsNotHidden: "a second effect is not hidden", TerminalStays: "terminal stays",
 	NoWrongStart: "no wrong start", NoWrongSend: "no wrong send", NumbersRise: "attempt numbers rise", LateIsFenced: "late results are fenced",
 	LeasesLast: "leases last", OnlyEndedRetire: "only ended records retire", KeysStayTaken: "keys stay taken", RequestIsKept: "the request is kept",
-	RowIsWhole: "the row is whole", TableIsKept: "the table is kept", EveryScheduleEnds: "every fair schedule ends", PeopleCanAnswer: "people can answer",
+	RowIsWhole: "the row is whole", TableIsKept: "the table is kept", OneAtATime: "one at a time on a resource", EveryScheduleEnds: "every fair schedule ends", PeopleCanAnswer: "people can answer",
 }
 
 // String names the rule.

@@ -1,17 +1,14 @@
 package explore
 
-import (
-	"fmt"
-
-	"github.com/onceward/onceward"
-)
-
 // live holds the last invariant: from every state, whatever happened before,
 // every schedule of fair steps ends in a terminal state or with a person. A
 // state is good if it is such an end, or if it has a fair successor and all of
 // them are good; what is left over has a fair schedule that never ends. States
 // that were not followed to all their successors count as good.
-func (g *graph) live(r *Report) {
+func (g *graph[S]) live() {
+	if g.breach != nil {
+		return
+	}
 	n := len(g.states)
 	for len(g.fairAt) <= n { // not expanded
 		g.fairAt, g.cut = append(g.fairAt, uint32(len(g.fair))), append(g.cut, true)
@@ -37,7 +34,7 @@ func (g *graph) live(r *Report) {
 	good := make([]bool, n)
 	var queue []uint32
 	for i := range n {
-		if g.cut[i] || g.states[i].ended() {
+		if g.cut[i] || g.x.ended(&g.states[i]) {
 			good[i], queue = true, append(queue, uint32(i))
 		}
 	}
@@ -52,21 +49,15 @@ func (g *graph) live(r *Report) {
 	}
 	for i := range n {
 		if !good[i] {
-			g.endless(r, uint32(i), good)
+			g.endless(uint32(i), good)
 			return
 		}
 	}
 }
 
-// ended reports whether the operation is terminal or waits for a person.
-func (s *state) ended() bool {
-	return s.row.state.Terminal() || s.row.state == onceward.StateNeedsReview
-}
-
 // endless reports a fair schedule that never ends, or a state that is stuck.
-func (g *graph) endless(r *Report, at uint32, good []bool) {
-	r.Breach = &Breach{Rule: EveryScheduleEnds}
-	r.Trace = g.trace(at)
+func (g *graph[S]) endless(at uint32, good []bool) {
+	g.breach, g.trace = &Breach{Rule: EveryScheduleEnds}, g.way(at)
 	seen := map[uint32]bool{}
 	for !seen[at] {
 		seen[at] = true
@@ -78,11 +69,11 @@ func (g *graph) endless(r *Report, at uint32, good []bool) {
 			}
 		}
 		if !found {
-			r.Breach.How = fmt.Sprintf("nothing moves it: %s", g.states[at].row.state)
+			g.breach.How = "nothing moves it: " + g.x.words(&g.states[at])
 			return
 		}
-		r.Trace = append(r.Trace, line(len(r.Trace), g.between(at, next), &g.states[next]))
+		g.trace = append(g.trace, g.line(len(g.trace), g.between(at, next), &g.states[next]))
 		at = next
 	}
-	r.Breach.How = "it goes round for ever"
+	g.breach.How = "it goes round for ever"
 }

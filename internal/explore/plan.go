@@ -36,6 +36,9 @@ func Plan() []Config {
 			basis(name+", rules", effect, 1).with(withRules),
 			basis(name+", records", effect, 1).with(withRecords),
 		)
+		if effect.Writes() {
+			all = append(all, basis(name+", nothing assumed", effect, 2).with(withoutAssumptions))
+		}
 	}
 	return append(all, special()...)
 }
@@ -55,6 +58,13 @@ func withRules(c *Config) {
 func withRecords(c *Config) {
 	c.Retire, c.Reusable, c.Undo, c.Replays, c.Requests, c.Attempts = true, true, true, 1, 1, 1
 	c.Callbacks = true
+}
+
+// withoutAssumptions breaks all that the guarantees stand on at once: what is
+// left are the rules that hold whatever the world does.
+func withoutAssumptions(c *Config) {
+	c.LateCommits, c.ForgetsKeys, c.BlindLooks, c.HastyPeople, c.FrozenSends, c.Unpromised = true, true, true, true, true, true
+	c.Callbacks, c.Undo, c.Replays, c.Attempts = true, true, 1, 1
 }
 
 // special are contracts that a class may have besides.

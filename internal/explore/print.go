@@ -7,42 +7,8 @@ import (
 	"github.com/onceward/onceward"
 )
 
-// trace tells the way to a state, one line a step.
-func (g *graph) trace(to uint32) []string {
-	var way []uint32
-	for n := to; ; n = g.parent[n] {
-		way = append(way, n)
-		if n == 0 {
-			break
-		}
-	}
-	lines := []string{line(0, "a request comes in", &g.states[0])}
-	for i := len(way) - 2; i >= 0; i-- {
-		lines = append(lines, line(len(lines), g.between(way[i+1], way[i]), &g.states[way[i]]))
-	}
-	return lines
-}
-
-// between tells the step that leads from one state to another.
-func (g *graph) between(from, to uint32) string {
-	s, words := g.states[from], ""
-	breach := g.x.breach
-	g.x.expand(&s, func(a action, next *state) {
-		if words == "" && *next == g.states[to] {
-			words = a.words(&s)
-		}
-	})
-	g.x.breach = breach
-	return words
-}
-
-// line writes a step and where it led.
-func line(number int, what string, s *state) string {
-	return fmt.Sprintf("%3d  %-62s  %s", number, what, s.words())
-}
-
 // words tell a state in short: the row, then what is true outside of it.
-func (s *state) words() string {
+func (x *explorer) words(s *state) string {
 	r, w := &s.row, &s.world
 	parts := []string{r.state.String()}
 	for i := range r.tries[:r.count] {
