@@ -30,6 +30,9 @@ func (o *Operation) Advice() Advice {
 		if open {
 			return Advice{Retryable: true, SideEffectPossible: true, Sentence: "It may have happened and is sent again safely by itself: " + ask + "."}
 		}
+		if o.Parked == ParkToolPaused {
+			return Advice{Retryable: true, Sentence: "It has not happened yet: the tool is paused, and it starts once an operator resumes it. Meanwhile " + ask + "."}
+		}
 		return Advice{Retryable: true, Sentence: "It has not happened yet and is tried by itself: " + ask + "."}
 	case StateEffectPending:
 		return Advice{Retryable: true, SideEffectPossible: true, Sentence: "It is being carried out: " + ask + "."}

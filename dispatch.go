@@ -40,6 +40,9 @@ func (l *Ledger) attempt(op *Operation, t Tool) *Operation {
 			Failure: Failure{Class: ClassUnavailable, Code: "stopped", Message: stopped.Error(), Retryable: true}}})
 	}
 	j := t.Judge(op, &ev)
+	if ev.ErrorCode == secretMissing { // as a refused credential: the tool is paused, nothing burns its budget
+		j.Failure.Class, j.Failure.Code = ClassAuth, secretMissing
+	}
 	return l.recordOutcome(op, l.settleByLook(op, t, &ev, j, number))
 }
 
@@ -52,14 +55,15 @@ func (l *Ledger) send(op *Operation, t Tool, lease time.Time) (_ Evidence, stopp
 	}
 	secrets, err := t.Secrets(op)
 	if err != nil {
-		return notSent("secret_missing", "a secret of the contract cannot be read"), nil
+		l.log.Error("a secret of a contract cannot be read", "tool", op.Tool, "operation", op.ID.String(), "error", err)
+		return notSent(secretMissing, "a secret of the contract cannot be read"), nil
 	}
 	info := t.Info()
 	req := *op.Request
 	req.Header = append(append([]HeaderField(nil), req.Header...), secrets...)
 	l.crash("dispatch.before_send")
 	ev := l.provider.Send(l.detached, &req, SendOptions{
-		Write: info.Policy.Effect.Writes(), Deadline: info.Policy.Deadline, NotAfter: lease, Hosts: info.Hosts, JudgeBytes: info.JudgeBytes,
+		SecretHeader: fieldNames(secrets), Write: info.Policy.Effect.Writes(), Deadline: info.Policy.Deadline, NotAfter: lease, Hosts: info.Hosts, JudgeBytes: info.JudgeBytes,
 		BeforeWrite: func() error {
 			stopped = l.fence(op, lease)
 			return stopped
@@ -72,6 +76,17 @@ func (l *Ledger) send(op *Operation, t Tool, lease time.Time) (_ Evidence, stopp
 	})
 	l.toLedgerTime(&ev, started)
 	return ev, stopped
+}
+
+// secretMissing is the code of an attempt whose credential could not be read.
+const secretMissing = "secret_missing"
+
+func fieldNames(fields []HeaderField) []string {
+	names := make([]string, len(fields))
+	for i, f := range fields {
+		names[i] = f.Name
+	}
+	return names
 }
 
 // fence is the last check before the first byte: rule 6 is checked again at the

@@ -2,6 +2,7 @@ package onceward
 
 import (
 	"context"
+	"strings"
 	"time"
 )
 
@@ -9,7 +10,7 @@ import (
 // key, "fork", key], so that asking twice is the same fork. The input is the
 // first operation's; where its contract does not keep that, it has to be given.
 func (l *Ledger) Fork(ctx context.Context, p Principal, id OperationID, key Key, reason string, input []byte, wait time.Duration) (*Answer, error) {
-	if reason == "" {
+	if strings.TrimSpace(reason) == "" {
 		return nil, &Error{Code: CodeEvidenceRequired, Op: "fork operation", OperationID: id, Message: "a fork needs a reason", Hint: "say why the effect is wanted a second time"}
 	}
 	if key == "" {

@@ -120,10 +120,14 @@ func (l *Ledger) Wake() {
 // Wakened is signalled by Wake. Workers wait on it besides their poll.
 func (l *Ledger) Wakened() <-chan struct{} { return l.wake }
 
+// Drain lets every waiting request go with what is known now. What runs goes on;
+// it is the first step of going away.
+func (l *Ledger) Drain() { l.drain.Do(func() { close(l.draining) }) }
+
 // Close lets running attempts end and record, up to the context's end, and
 // then cuts them off: what was cut is unknown and settled by whoever comes next.
 func (l *Ledger) Close(ctx context.Context) error {
-	l.drain.Do(func() { close(l.draining) })
+	l.Drain()
 	select {
 	case <-l.running.wait():
 		l.stop()

@@ -163,3 +163,16 @@ func (o *Operation) provableAt() time.Time {
 	}
 	return last.Add(o.Policy.Settle)
 }
+
+// proven reports whether an effect is proven, whatever the state says yet.
+func (o *Operation) proven() bool {
+	if o.Reference != "" {
+		return true
+	}
+	for i := range o.Attempts {
+		if o.Attempts[i].Status == StatusDone {
+			return true
+		}
+	}
+	return false
+}

@@ -178,17 +178,7 @@ func (m *step) close(a *Attempt, s AttemptStatus, by Settler, sent Sent) {
 }
 
 // hasProof reports whether an effect is proven though the state does not say so yet.
-func (m *step) hasProof() bool {
-	if m.op.Reference != "" {
-		return true
-	}
-	for i := range m.op.Attempts {
-		if m.op.Attempts[i].Status == StatusDone {
-			return true
-		}
-	}
-	return false
-}
+func (m *step) hasProof() bool { return m.op.proven() }
 
 // proofNamesNoAttempt reports whether the proof came from outside while an
 // attempt ran: it is that attempt's then, as it would be had it come afterwards.

@@ -77,7 +77,7 @@ func planFor(op *Operation, probe string, at time.Time) ReplayPlan {
 		because("it was cancelled; a new intention is a fork")
 	case !canReplay(op):
 		because("it is %s and goes on by itself", op.State)
-	case op.Reference != "":
+	case op.proven():
 		because("an effect is proven, reference %q: resolve it as succeeded", op.Reference)
 	case op.OpenAttempts() == 0:
 		plan.Verdict = ReplaySafe

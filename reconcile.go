@@ -15,7 +15,7 @@ func (l *Ledger) look(op *Operation, t Tool) (ProbeJudgement, Evidence, time.Tim
 	}
 	l.crash("probe.before_send")
 	info := t.Info()
-	ev := l.provider.Send(l.detached, req, SendOptions{Deadline: info.Policy.ProbeDeadline, Hosts: info.Hosts, JudgeBytes: info.JudgeBytes})
+	ev := l.provider.Send(l.detached, req, SendOptions{SecretHeader: fieldNames(req.Header), Deadline: info.Policy.ProbeDeadline, Hosts: info.Hosts, JudgeBytes: info.JudgeBytes})
 	l.crash("probe.after_response")
 	l.toLedgerTime(&ev, began)
 	return t.JudgeProbe(op, &ev), ev, began

@@ -88,6 +88,10 @@ func (r *Registry) Version(ctx context.Context, name ToolName, version string) (
 	if err != nil {
 		return nil, fmt.Errorf("load contract %s version %s: %w", name, version, err)
 	}
+	if r.compile == nil {
+		return nil, &Error{Code: CodeConfigInvalid, Op: "compile contract", Message: fmt.Sprintf("version %s of %s stands in the ledger, and there is no compiler for it", version, name),
+			Hint: "give NewRegistry a compiler: contract.Compiler"}
+	}
 	if t, err = r.compile(name, c.Source); err != nil {
 		return nil, fmt.Errorf("compile contract %s version %s: %w", name, version, err)
 	}

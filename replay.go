@@ -1,12 +1,15 @@
 package onceward
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // replayRequested makes a new attempt possible under the same key. An open
 // attempt has to be accepted by a person in so many words.
 func (m *step) replayRequested(e ReplayRequested) error {
 	o := &m.op
-	if e.Reason == "" {
+	if strings.TrimSpace(e.Reason) == "" {
 		return &Error{Code: CodeEvidenceRequired, Op: "replay operation", OperationID: o.ID, Message: "a replay needs a reason", Hint: "say why the same intention is tried again"}
 	}
 	if o.Retired {

@@ -1,10 +1,13 @@
 package onceward
 
+import "strings"
+
 // resolved takes a person's word, which needs a reference or a reason.
 //
 // Invariant: it says nothing about an attempt that the person did not know of.
 func (m *step) resolved(e Resolved) error {
 	o := &m.op
+	e.Reference, e.Reason = strings.TrimSpace(e.Reference), strings.TrimSpace(e.Reason) // a blank is no evidence
 	if e.Reference == "" && e.Reason == "" {
 		return &Error{Code: CodeEvidenceRequired, Op: "resolve operation", OperationID: o.ID,
 			Message: "neither a reference nor a reason is given", Hint: "name the provider's reference, or say how you know"}

@@ -115,6 +115,8 @@ func (o *Operation) overdueReason() string {
 		return "the budget of attempts is spent and an attempt is still open"
 	case o.CancelRequested:
 		return "a cancel was requested while an attempt is open, and there is no look-up"
+	case !o.Failure.Retryable:
+		return "the provider's refusal is not one that sending again could mend, an attempt is still open, and there is no look-up"
 	default:
 		return "sending again is not safe any more, and there is no look-up"
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 )
@@ -138,7 +139,7 @@ func (l *Ledger) Paused(t Tenant, tool ToolName) (ToolSwitch, bool) { return l.s
 // PauseTool stops new attempts of a tool (all tools when empty). Running
 // attempts settle. Reason is kept with who did it.
 func (l *Ledger) PauseTool(ctx context.Context, p Principal, tool ToolName, reason string) error {
-	if reason == "" {
+	if strings.TrimSpace(reason) == "" {
 		return &Error{Code: CodeEvidenceRequired, Op: "pause tool", Message: "a pause needs a reason", Hint: "say why, so that the next person knows when to resume"}
 	}
 	if tool != "" {

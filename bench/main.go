@@ -156,7 +156,12 @@ func (s *suite) onPostgres(ctx context.Context, dsn string) error {
 		return err
 	}
 	defer drop()
-	hand, done, err := handPostgres(ctx, schema, bare(s.provider, s.target, s.host))
+	byHand, _, dropHand, err := benchSchema(ctx, dsn) // a ledger takes no schema that holds other tables
+	if err != nil {
+		return err
+	}
+	defer dropHand()
+	hand, done, err := handPostgres(ctx, byHand, bare(s.provider, s.target, s.host))
 	if err != nil {
 		return err
 	}

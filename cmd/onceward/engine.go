@@ -38,7 +38,7 @@ func startEngine(ctx context.Context, cfg config, force bool, log *slog.Logger) 
 		return nil, err
 	}
 	e := &engine{store: store, log: log, group: committer.New(store, committer.Options{}), client: httpcall.New(httpcall.Options{Version: versionText()})}
-	e.tools = onceward.NewRegistry(store, compileStored)
+	e.tools = onceward.NewRegistry(store, contract.Compiler(contractOptions()))
 	if err := e.start(ctx, tools, force); err != nil {
 		return nil, errors.Join(err, e.release())
 	}
@@ -118,18 +118,4 @@ func contractOptions() contract.Options {
 		tail = contract.NoByteTail
 	}
 	return contract.Options{ByteTail: tail}
-}
-
-// compileStored compiles a contract as the ledger kept it.
-func compileStored(name onceward.ToolName, source []byte) (onceward.Tool, error) {
-	tools, err := contract.Load(source, "ledger:"+string(name), contractOptions())
-	if err != nil {
-		return nil, err
-	}
-	for _, t := range tools {
-		if t.Info().Name == name {
-			return t, nil
-		}
-	}
-	return nil, onceward.Errorf(onceward.CodeLedgerCorrupt, "the stored contract of %s has another name", name)
 }

@@ -65,9 +65,11 @@ func exitCode(err error) int {
 	}
 	var typed *onceward.Error
 	if errors.As(err, &typed) {
-		return exits[typed.Code]
+		if code, known := exits[typed.Code]; known {
+			return code
+		}
 	}
-	return exitUsage // cobra's own complaints about arguments
+	return exitOther
 }
 
 func hintOf(err error) string {

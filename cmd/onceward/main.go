@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -32,6 +33,9 @@ func run(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer
 	err := root.ExecuteContext(ctx)
 	if err == nil {
 		return exitDone
+	}
+	if strings.HasPrefix(err.Error(), "unknown command") { // cobra's own, at the top
+		err = usageError("%s", err.Error())
 	}
 	var quiet *exitError
 	if !errors.As(err, &quiet) || !quiet.said {
@@ -60,5 +64,29 @@ func newRoot() *cobra.Command {
 	})
 	root.AddCommand(newServe(), newDemo(), newCall(), newOperation(), newReview(), newReplay(), newContract(), newTool(),
 		newSim(), newDoctor(), newMigrate(), newVersion(), newReference())
-	return root
+	return strict(root)
+}
+
+// strict makes every complaint about arguments a usage error, and an unknown
+// subcommand one too: cobra would print help for it and call that success.
+func strict(c *cobra.Command) *cobra.Command {
+	if c.HasSubCommands() && !c.Runnable() && c.HasParent() {
+		c.RunE = func(c *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usageError("unknown command %q for %q; see %s --help", args[0], c.CommandPath(), c.CommandPath())
+			}
+			return c.Help()
+		}
+	} else if args := c.Args; args != nil {
+		c.Args = func(c *cobra.Command, given []string) error {
+			if err := args(c, given); err != nil {
+				return usageError("%s; see %s --help", err.Error(), c.CommandPath())
+			}
+			return nil
+		}
+	}
+	for _, sub := range c.Commands() {
+		strict(sub)
+	}
+	return c
 }

@@ -26,6 +26,8 @@ type operationView struct {
 	OpenAttempts    int           `json:"open_attempts"`
 	Reference       string        `json:"reference"`
 	CancelRequested bool          `json:"cancel_requested"`
+	Parked          string        `json:"parked"`
+	Retired         bool          `json:"retired"`
 	CreatedAt       time.Time     `json:"created_at"`
 	DueAt           *time.Time    `json:"due_at"`
 	ReviewReason    string        `json:"review_reason"`
@@ -130,6 +132,10 @@ func printOperation(w io.Writer, a answerView) {
 		attempts += fmt.Sprintf(" (%d may have had their effect)", o.OpenAttempts)
 	}
 	line("attempts", attempts)
+	line("parked", o.Parked)
+	if o.Retired {
+		line("retired", "yes: only the tombstone is left")
+	}
 	if o.CancelRequested {
 		line("cancel", "requested")
 	}
@@ -274,8 +280,16 @@ func watch(ctx context.Context, c *cobra.Command, cl *client, id string) error {
 			last = a.Operation.State
 			fmt.Fprintf(c.ErrOrStderr(), "%s %s, attempt %d\n", time.Now().Format("15:04:05"), last, a.Operation.Attempts)
 		}
+		select { // what is parked is answered at once
+		case <-time.After(watchRest):
+		case <-ctx.Done():
+			return &onceward.Error{Code: onceward.CodeCanceled, Message: "stopped watching"}
+		}
 	}
 }
+
+// watchRest is the pause between two looks at an operation.
+const watchRest = time.Second
 
 // post makes a command that posts to an operation and shows it.
 func post(c *cobra.Command, id, action string, body any) error {
@@ -319,14 +333,23 @@ func newOperationReconcile() *cobra.Command {
 }
 
 func newOperationFork() *cobra.Command {
-	var key, reason string
+	var key, reason, input string
 	c := &cobra.Command{
 		Use: "fork ID --key KEY --reason WHY", Short: "Start a wanted second effect under its own key", Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			return post(c, args[0], "fork", map[string]any{"key": key, "reason": reason})
+			body := map[string]any{"key": key, "reason": reason}
+			if input != "" {
+				data, err := readInput(c, input)
+				if err != nil {
+					return err
+				}
+				body["input"] = data
+			}
+			return post(c, args[0], "fork", body)
 		},
 	}
 	c.Flags().StringVar(&key, "key", "", "key of the second intention")
 	c.Flags().StringVar(&reason, "reason", "", "why it is wanted a second time")
+	c.Flags().StringVar(&input, "input", "", "the input, where the first one is not kept: JSON, @FILE or - for standard input")
 	return c
 }

@@ -36,7 +36,7 @@ func describe(b *strings.Builder, c *cobra.Command) {
 	if c.Hidden || c.Name() == "help" || c.Name() == "completion" {
 		return
 	}
-	if c.Runnable() {
+	if !c.HasSubCommands() {
 		fmt.Fprintf(b, "\n## `%s`\n\n%s.\n", c.UseLine(), c.Short)
 		if c.Long != "" {
 			fmt.Fprintf(b, "\n%s\n", c.Long)

@@ -73,6 +73,7 @@ func serve(ctx context.Context, c *cobra.Command, cfg config, force bool) error 
 	case <-ctx.Done():
 		log.Info("draining", "at_most", cfg.Drain.String())
 		api.Drain()
+		e.ledger.Drain()
 		err = drain(srv, cfg.Drain)
 	}
 	return errors.Join(err, e.close(cfg.Drain))

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"os"
 	"strings"
 
 	"github.com/onceward/onceward"
@@ -11,6 +12,9 @@ import (
 
 // openStore opens the ledger that --db names: postgres://…, sqlite:PATH or a path.
 func openStore(ctx context.Context, db string, migrate bool) (onceward.Store, error) {
+	if err := existing(db, migrate); err != nil {
+		return nil, err
+	}
 	switch scheme, _, found := strings.Cut(db, ":"); {
 	case db == "":
 		return nil, &onceward.Error{Code: onceward.CodeConfigInvalid, Op: "open ledger", Message: "db is empty", Hint: "give --db sqlite:PATH or --db postgres://…"}
@@ -22,4 +26,16 @@ func openStore(ctx context.Context, db string, migrate bool) (onceward.Store, er
 		return nil, &onceward.Error{Code: onceward.CodeConfigInvalid, Op: "open ledger", Message: "the database is neither PostgreSQL nor SQLite", Hint: "give --db sqlite:PATH or --db postgres://…"}
 	}
 	return sqlite.Open(ctx, db, sqlite.Options{})
+}
+
+// existing refuses to look at a file that is not there: opening would make it.
+func existing(db string, make bool) error {
+	if make || strings.Contains(db, "://") || db == "" {
+		return nil
+	}
+	path := strings.TrimPrefix(db, "sqlite:")
+	if _, err := os.Stat(path); err != nil {
+		return &onceward.Error{Code: onceward.CodeLedgerUnavailable, Op: "open ledger", Message: "there is no ledger at " + path, Hint: "is --db right? onceward migrate or serve makes one"}
+	}
+	return nil
 }

@@ -32,7 +32,7 @@ func Example() {
 	store, err := sqlite.Open(ctx, tempFile("ledger.db"), sqlite.Options{})
 	check(err)
 	defer func() { check(store.Close()) }()
-	registry := onceward.NewRegistry(store, nil)
+	registry := onceward.NewRegistry(store, contract.Compiler(contract.Options{Env: env}))
 	check(registry.Activate(ctx, []onceward.Tool{tools[0]}, false))
 	ledger, err := onceward.New(onceward.Options{Store: store, Tools: registry, Provider: httpcall.New(httpcall.Options{})})
 	check(err)
