@@ -15,7 +15,9 @@ func (l *Ledger) Get(ctx context.Context, p Principal, id OperationID, wait time
 	if err != nil {
 		return nil, err
 	}
-	return l.await(ctx, op, wait)
+	// Whoever asks for a parked operation waits for its release; a request for the
+	// write itself is answered at once that it is parked.
+	return l.awaitUntil(ctx, op, wait, func(op *Operation) bool { return op.State != StateReady && settled(op) })
 }
 
 // RetryAfter advises when to ask for an operation again; 0: its end stays.

@@ -134,6 +134,9 @@ func (l *Ledger) claim(ctx context.Context, in *Intent, t Tool, p *Prepared, s s
 	if err != nil {
 		return claimed{}, err
 	}
+	if in.Reason != "" { // a fork: why the effect is wanted a second time
+		c.Records = append(c.Records, Record{Version: c.After.Version, At: at, Event: "forked", From: op.State, To: c.After.State, Actor: in.Principal.String(), Reason: in.Reason})
+	}
 	for _, k := range p.Aliases {
 		c.Aliases = append(c.Aliases, NewOperationID(op.Tenant, op.Tool, k))
 	}

@@ -74,7 +74,12 @@ func settled(op *Operation) bool {
 // await waits until the operation is settled or the time is over, and returns
 // the newest row that it saw. The caller's hanging up ends only the waiting.
 func (l *Ledger) await(ctx context.Context, op *Operation, wait time.Duration) (*Operation, error) {
-	if settled(op) || wait <= 0 {
+	return l.awaitUntil(ctx, op, wait, settled)
+}
+
+// awaitUntil is await with another idea of what is enough.
+func (l *Ledger) awaitUntil(ctx context.Context, op *Operation, wait time.Duration, enough func(*Operation) bool) (*Operation, error) {
+	if enough(op) || wait <= 0 {
 		return op, nil
 	}
 	moved, done := l.waiters.register(op.ID)
@@ -92,7 +97,7 @@ func (l *Ledger) await(ctx context.Context, op *Operation, wait time.Duration) (
 			}
 			op = newest
 		}
-		if settled(op) {
+		if enough(op) {
 			return op, nil
 		}
 		if l.live.has(op.ID) {

@@ -125,6 +125,8 @@ func approval(op *onceward.Operation) *Approval {
 		return nil
 	case op.ApprovalSpent:
 		return &Approval{State: approvalSpent}
+	case op.State.Terminal():
+		return nil // it ended without an attempt, and with it the question
 	case op.State == onceward.StateAwaitingApproval:
 		return &Approval{State: approvalPending, ExpiresAt: op.DueAt.UTC()}
 	}
