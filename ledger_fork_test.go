@@ -1,11 +1,22 @@
 package onceward_test
 
 import (
+	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/onceward/onceward"
 	"github.com/onceward/onceward/oncewardtest"
 )
+
+func (r *replica) fork(op *onceward.Operation, key onceward.Key, reason string, input string) (*onceward.Answer, error) {
+	var in []byte
+	if input != "" {
+		in = []byte(input)
+	}
+	return r.ledger.Fork(r.t.Context(), onceward.LocalPrincipal(), op.ID, key, reason, in, time.Minute)
+}
 
 // TestAWantedSecondEffectKeepsItsReason forks a finished operation: a blank
 // reason is none, and the reason given stands in the fork's timeline.
@@ -46,5 +57,105 @@ func TestABlankIsNoEvidence(t *testing.T) {
 	}
 	if err := w.ledger.PauseTool(t.Context(), onceward.LocalPrincipal(), "t.write", " "); !onceward.Is(err, onceward.CodeEvidenceRequired) {
 		t.Errorf("a pause without a reason: %v", err)
+	}
+}
+
+// The answer to the first fork is lost, and it is asked for again, there and at
+// another process, all at once: it is the same fork.
+func TestAForkAskedForAgainIsTheSameFork(t *testing.T) {
+	t.Parallel()
+	inRealTime(t, oncewardtest.NewTool("t.write", onceward.EffectKeyedWrite), func(t *testing.T, w *world) {
+		first := w.ask(`{"id":"a","n":1}`)
+		processes := []*replica{w.replica, w.another()}
+		forks := make([]*onceward.Answer, 20)
+		var all sync.WaitGroup
+		for i := range forks {
+			all.Go(func() {
+				var err error
+				if forks[i], err = processes[i%2].fork(first.Operation, "second-order", "ordered twice", ""); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		for _, f := range forks {
+			if f == nil || f.Operation.ID != forks[0].Operation.ID || f.Operation.State != onceward.StateSucceeded {
+				t.Fatalf("a fork is %+v", f)
+			}
+		}
+		fork := w.get(forks[0].Operation.ID)
+		w.want(fork, onceward.StateSucceeded, 2)
+		w.wantWrites(2)
+		if fork.Reference == first.Operation.Reference || fork.ProviderKey == first.Operation.ProviderKey || fork.Digest != first.Operation.Digest {
+			t.Fatalf("the fork has reference %q and provider key %q", fork.Reference, fork.ProviderKey)
+		}
+		if other, err := w.fork(first.Operation, "third-order", "ordered again", ""); err != nil || other.Operation.ID == fork.ID {
+			t.Fatalf("a fork under another key: %v", err)
+		}
+	})
+}
+
+func TestAForkWithoutAKeyOfItsOwnIsRefused(t *testing.T) {
+	t.Parallel()
+	onEachStore(t, oncewardtest.NewTool("t.write", onceward.EffectUnsafeWrite), func(t *testing.T, w *world) {
+		first := w.ask(`{"id":"a"}`)
+		_, err := w.fork(first.Operation, "", "ordered twice", "")
+		wantCode(t, err, onceward.CodeKeyMissing)
+		w.wantWrites(1)
+	})
+}
+
+func TestWithoutAForkTheAnswerSaysWhenItHappened(t *testing.T) {
+	t.Parallel()
+	onEachStore(t, oncewardtest.NewTool("t.write", onceward.EffectUnsafeWrite), func(t *testing.T, w *world) {
+		first := w.ask(`{"id":"a"}`)
+		w.clock.Advance(72 * time.Hour)
+		again := w.ask(`{"id":"a"}`)
+		if again.Decision != onceward.DecisionReplayed || !again.Operation.CompletedAt.Equal(first.Operation.CompletedAt) || !strings.Contains(again.Operation.Advice().Sentence, "fork") {
+			t.Fatalf("it is %s, completed at %s, advice %q", again.Decision, again.Operation.CompletedAt, again.Operation.Advice().Sentence)
+		}
+		w.wantWrites(1)
+	})
+}
+
+// A fork beside an effect that is not settled could make two where one is wanted.
+func TestWhatIsNotSettledCannotBeForked(t *testing.T) {
+	t.Parallel()
+	onEachStore(t, oncewardtest.NewTool("t.write", onceward.EffectUnsafeWrite), func(t *testing.T, w *world) {
+		w.provider.Script(oncewardtest.FaultRequestLost)
+		a := w.ask(`{"id":"a"}`)
+		for _, state := range []onceward.State{onceward.StateOutcomeUnknown, onceward.StateNeedsReview} {
+			if op := w.get(a.Operation.ID); op.State != state {
+				t.Fatalf("it is %s, want %s", op.State, state)
+			}
+			_, err := w.fork(a.Operation, "b", "cannot wait", "")
+			wantCode(t, err, onceward.CodeStateForbids)
+			w.pass(time.Second)
+		}
+		w.wantWrites(1)
+	})
+}
+
+func TestAForkOfAnInputThatIsNotKeptHasToBringIt(t *testing.T) {
+	t.Parallel()
+	for name, keep := range map[string]onceward.Keep{"Redacted": onceward.KeepRedacted, "Digest": onceward.KeepDigest} {
+		tool := oncewardtest.NewTool("t.write", onceward.EffectUnsafeWrite, func(i *onceward.ToolInfo) { i.Policy.KeepInput = keep })
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			onEachStore(t, tool, func(t *testing.T, w *world) {
+				first := w.ask(`{"id":"a","card":"4111"}`)
+				if strings.Contains(string(first.Operation.Input), "4111") {
+					t.Fatalf("the input is kept as %s", first.Operation.Input)
+				}
+				_, err := w.fork(first.Operation, "b", "ordered twice", "")
+				wantCode(t, err, onceward.CodeInvalidRequest)
+				fork, err := w.fork(first.Operation, "b", "ordered twice", `{"id":"a","card":"4111"}`)
+				if err != nil || fork.Operation.Digest != first.Operation.Digest {
+					t.Fatalf("the fork has another meaning, %v", err)
+				}
+				w.quiet()
+				w.want(fork.Operation, onceward.StateSucceeded, 2)
+			})
+		})
 	}
 }

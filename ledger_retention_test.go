@@ -1,0 +1,203 @@
+package onceward_test
+
+import (
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/onceward/onceward"
+	"github.com/onceward/onceward/oncewardtest"
+)
+
+const kept = 24 * time.Hour
+
+func keptForADay(i *onceward.ToolInfo) { i.KeepRecord = kept }
+
+func reusable(i *onceward.ToolInfo) { i.KeepRecord, i.Policy.KeyReusable = kept, true }
+
+// retire lets the retention loop walk the whole ledger.
+func (r *replica) retire() (slimmed int) {
+	r.t.Helper()
+	for from := (onceward.Cursor{}); ; {
+		next, n, err := r.ledger.RetireStep(r.t.Context(), from, 10)
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		slimmed += n
+		if from = next; next == (onceward.Cursor{}) {
+			return slimmed
+		}
+	}
+}
+
+func TestATombstoneRefusesAndSaysWhatItKnows(t *testing.T) {
+	t.Parallel()
+	onEachStore(t, oncewardtest.NewTool("t.write", onceward.EffectUnsafeWrite, keptForADay), func(t *testing.T, w *world) {
+		first := w.ask(`{"id":"a","card":"4111"}`)
+		w.clock.Advance(kept - time.Second)
+		if n := w.retire(); n != 0 {
+			t.Fatalf("%d records were slimmed before their time", n)
+		}
+		w.clock.Advance(2 * time.Second)
+		if n := w.retire(); n != 1 {
+			t.Fatalf("%d records were slimmed, want 1", n)
+		}
+		for _, input := range []string{`{"id":"a","card":"4111"}`, `{"id":"a","card":"other"}`} {
+			_, err := w.try(input)
+			wantCode(t, err, onceward.CodeKeyRetired)
+			if text := err.Error(); !strings.Contains(text, first.Operation.Reference) || !strings.Contains(text, "succeeded") || !strings.Contains(text, first.Operation.CreatedAt.Format(time.RFC3339)) {
+				t.Fatalf("it says %q", text)
+			}
+		}
+		op := w.get(first.Operation.ID)
+		if !op.Retired || op.State != onceward.StateSucceeded || op.Input != nil || op.Result != nil || op.Digest != first.Operation.Digest || op.Attempts != nil {
+			t.Fatalf("the tombstone is %+v", op)
+		}
+		w.wantWrites(1)
+	})
+}
+
+func TestWhatIsNotTerminalNeverExpires(t *testing.T) {
+	t.Parallel()
+	onEachStore(t, oncewardtest.NewTool("t.write", onceward.EffectUnsafeWrite, keptForADay), func(t *testing.T, w *world) {
+		w.provider.Script(oncewardtest.FaultRequestLost)
+		reviewed := w.ask(`{"id":"a"}`)
+		w.pass(time.Second)
+		if err := w.ledger.PauseTool(t.Context(), onceward.LocalPrincipal(), "t.write", "maintenance"); err != nil {
+			t.Fatal(err)
+		}
+		parked := w.ask(`{"id":"b"}`)
+		w.pass(365 * 24 * time.Hour)
+		if n := w.retire(); n != 0 {
+			t.Fatalf("%d records were slimmed", n)
+		}
+		w.want(reviewed.Operation, onceward.StateNeedsReview, 0)
+		w.want(parked.Operation, onceward.StateReady, 0)
+	})
+}
+
+// Every way back to life of an old record races its slimming: it is refused, or
+// it happened first, and never is there a second live operation.
+func TestWhateverRacesTheSlimmingOfARecordIsRefusedOrFirst(t *testing.T) {
+	t.Parallel()
+	type act func(r *replica, op *onceward.Operation) error
+	ask := func(r *replica, _ *onceward.Operation) error { _, err := r.submit(`{"id":"a"}`); return err }
+	for name, c := range map[string]struct {
+		fault oncewardtest.Fault
+		word  *onceward.Resolution
+		act   act
+	}{
+		"RequestOfADoneOne":          {oncewardtest.FaultNone, nil, ask},
+		"RequestThatBuysAnAttempt":   {oncewardtest.FaultRateLimited, nil, ask},
+		"ReplayOfAFailedOne":         {oncewardtest.FaultInvalid, nil, replay},
+		"ReplayOfAnAbandonedOne":     {oncewardtest.FaultRequestLost, new(onceward.ResolvedAbandoned), replay},
+		"ResolutionOfAnAbandonedOne": {oncewardtest.FaultRequestLost, new(onceward.ResolvedAbandoned), notPerformed},
+		"ForkOfADoneOne": {oncewardtest.FaultNone, nil, func(r *replica, op *onceward.Operation) error {
+			_, err := r.fork(op, "b", "ordered twice", "")
+			return err
+		}},
+		"LookUpOfAnAbandonedOne": {oncewardtest.FaultAnswerLost, new(onceward.ResolvedAbandoned), func(r *replica, op *onceward.Operation) error {
+			_, err := r.ledger.Reconcile(r.t.Context(), onceward.LocalPrincipal(), op.ID)
+			return err
+		}},
+		"CancelOfWhatHasBeenSettled": {oncewardtest.FaultInvalid, nil, func(r *replica, op *onceward.Operation) error {
+			_, err := r.ledger.Cancel(r.t.Context(), onceward.LocalPrincipal(), op.ID, "late")
+			return err
+		}},
+		"ProofOfTheEffectOfAnOldCall": {oncewardtest.FaultInvalid, nil, func(r *replica, op *onceward.Operation) error {
+			_, err := r.ledger.Prove(r.t.Context(), onceward.LocalPrincipal(), op.ID, "eff_9", "report")
+			return err
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			tool := oncewardtest.NewTool("t.write", onceward.EffectProbedWrite, keptForADay, func(i *onceward.ToolInfo) { i.Policy.MaxAttempts = 1 })
+			onEachStore(t, tool, func(t *testing.T, w *world) {
+				w.provider.Script(c.fault)
+				a := w.ask(`{"id":"a"}`)
+				if c.word != nil {
+					if _, err := w.ledger.Resolve(t.Context(), onceward.LocalPrincipal(), a.Operation.ID, onceward.Resolved{Outcome: *c.word, Reason: "not worth it"}); err != nil {
+						t.Fatal(err)
+					}
+				}
+				w.clock.Advance(2 * kept)
+				retires := w.another()
+				slimmed := 0
+				w.store.BeforeCommit(func([]onceward.Change) { // the row was read as it stood before
+					w.store.BeforeCommit(nil)
+					slimmed = retires.retire()
+				})
+				err := c.act(w.replica, a.Operation)
+				if slimmed == 0 {
+					slimmed = retires.retire() // it had nothing to write
+				}
+				w.quiet()
+				w.pass(time.Minute)
+				op := w.get(a.Operation.ID)
+				if name != "ForkOfADoneOne" && (slimmed != 1 || !op.Retired || !op.State.Terminal() || op.Attempts != nil) {
+					t.Fatalf("slimmed %d: it is %s, retired %v, with attempts %+v (%v)", slimmed, op.State, op.Retired, op.Attempts, err)
+				}
+				if w.provider.Writes() > 1 && name != "ForkOfADoneOne" {
+					t.Fatalf("%d writes reached the provider", w.provider.Writes())
+				}
+			})
+		})
+	}
+}
+
+func replay(r *replica, op *onceward.Operation) error {
+	plan, err := r.ledger.PlanReplay(r.t.Context(), onceward.LocalPrincipal(), op.ID)
+	if err != nil {
+		return err
+	}
+	_, err = r.ledger.Replay(r.t.Context(), onceward.LocalPrincipal(), op.ID, "once more", plan.Sentence)
+	return err
+}
+
+func notPerformed(r *replica, op *onceward.Operation) error {
+	_, err := r.ledger.Resolve(r.t.Context(), onceward.LocalPrincipal(), op.ID, onceward.Resolved{Outcome: onceward.ResolvedNotPerformed, Retry: true, Reason: "asked the clerk"})
+	return err
+}
+
+// The provider still knows the first use's key. The second use is a new effect,
+// not the old one's answer, however many ask for it at once.
+func TestARetiredKeyTakenAnewIsANewEffect(t *testing.T) {
+	t.Parallel()
+	onEachStore(t, oncewardtest.NewTool("t.write", onceward.EffectKeyedWrite, reusable), func(t *testing.T, w *world) {
+		first := w.ask(`{"id":"a","n":1}`)
+		w.clock.Advance(2 * kept)
+		if n := w.retire(); n != 1 {
+			t.Fatalf("%d records were slimmed", n)
+		}
+		processes := []*replica{w.replica, w.another()}
+		answers := make([]*onceward.Answer, 10)
+		var all sync.WaitGroup
+		for i := range answers {
+			all.Go(func() {
+				var err error
+				if answers[i], err = processes[i%2].submit(`{"id":"a","n":2}`); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		for _, r := range processes {
+			r.quiet()
+		}
+		fresh := 0
+		for _, a := range answers {
+			if a != nil && a.Decision == onceward.DecisionFresh {
+				fresh++
+			}
+		}
+		op := w.get(first.Operation.ID)
+		if fresh != 1 || op.Generation != 1 || op.Reference == first.Operation.Reference || op.ProviderKey == first.Operation.ProviderKey {
+			t.Fatalf("%d are fresh; generation %d has reference %q and provider key %q", fresh, op.Generation, op.Reference, op.ProviderKey)
+		}
+		w.want(op, onceward.StateSucceeded, 2)
+		w.wantWrites(2)
+		_, err := w.try(`{"id":"a","n":1}`)
+		wantCode(t, err, onceward.CodeKeyReused)
+	})
+}
