@@ -24,7 +24,7 @@ func (l *Ledger) duplicate(ctx context.Context, in *Intent, t Tool, p *Prepared,
 		return l.buyAttempt(ctx, in, op, wait)
 	}
 	first := op.State
-	op, err := l.await(ctx, op, wait)
+	op, err := l.awaitOurs(ctx, op, wait)
 	if err != nil {
 		return nil, err
 	}

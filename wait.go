@@ -118,8 +118,10 @@ func (l *Ledger) awaitUntil(ctx context.Context, op *Operation, wait time.Durati
 	}
 }
 
-// awaitOurs is await for a request that has changed the ledger. A ledger that
-// cannot be read meanwhile ends the waiting with what is known.
+// awaitOurs is await for a request that has changed the ledger, or may have: a
+// claim whose commit was lost, and whose row somebody changed before it was run
+// again, looks like a duplicate. A ledger that cannot be read meanwhile ends the
+// waiting with what is known.
 //
 // Why no error: it would say that the request left nothing behind.
 func (l *Ledger) awaitOurs(ctx context.Context, op *Operation, wait time.Duration) (*Operation, error) {
