@@ -15,7 +15,7 @@ import (
 var (
 	seedFlag  = flag.Uint64("seed", 0, "drill: the seed to try")
 	fromFlag  = flag.Uint64("from", 0, "the first of the fresh seeds; 0: drawn from the clock")
-	countFlag = flag.Int("count", 400, "how many fresh seeds")
+	countFlag = flag.Int("count", 200, "how many fresh seeds")
 	soakFlag  = flag.Duration("soak", 0, "soak: how long")
 )
 
