@@ -141,7 +141,9 @@ func TestAPoisonedChangeFailsAlone(t *testing.T) {
 	if err := <-ends[1]; err != nil {
 		t.Errorf("its neighbour: %v", err)
 	}
-	<-first
+	if err := <-first; err != nil {
+		t.Error(err)
+	}
 }
 
 func TestALostCommitIsRunAgainBeforeAnybodyIsAnswered(t *testing.T) {
@@ -177,8 +179,11 @@ func TestAFullQueueRefusesAndRecordsNothing(t *testing.T) {
 	d.answer <- nil
 	<-d.entered
 	d.answer <- nil
-	<-ends[0]
-	<-first
+	for _, end := range []chan error{ends[0], first} {
+		if err := <-end; err != nil {
+			t.Error(err)
+		}
+	}
 	for _, b := range d.batches {
 		for _, ch := range b {
 			if ch.After.ID == (onceward.OperationID{2}) {
@@ -199,7 +204,9 @@ func TestCloseCommitsWhatIsQueuedAndThenRefuses(t *testing.T) {
 	if err := <-ends[0]; err != nil {
 		t.Errorf("what was queued: %v", err)
 	}
-	<-first
+	if err := <-first; err != nil {
+		t.Error(err)
+	}
 	if _, err := c.Write(t.Context(), change(2, 1)); !onceward.Is(err, onceward.CodeLedgerUnavailable) {
 		t.Errorf("after close: %v", err)
 	}
