@@ -66,3 +66,6 @@ type Attempt struct {
 	ClaimToken string  // remote attempts: the caller's own token; empty otherwise
 	SecretHash []byte  // remote attempts: SHA-256 of the attempt secret; nil otherwise
 }
+
+// maybeSent reports whether a byte of the attempt's write may have left.
+func (a *Attempt) maybeSent() bool { return a.Status != StatusNotDone || !a.LastByteAt.IsZero() }

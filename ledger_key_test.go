@@ -161,6 +161,25 @@ func TestAChangedKeyRuleFindsOperationsUnderEveryKey(t *testing.T) {
 	})
 }
 
+// What may be worded anew is said by the contract that an operation lives under,
+// and not by the one of whoever asks.
+func TestADuplicateIsComparedUnderTheContractOfTheFirst(t *testing.T) {
+	t.Parallel()
+	before, after := ruleChange()
+	after.Volatile = []string{"text", "note"}
+	inRealTime(t, before, func(t *testing.T, w *world) {
+		younger := w.process(t, after)
+		w.ask(`{"id":"a","event":"ea","note":"x"}`)
+		_, err := younger.try(`{"id":"a","event":"ea","note":"y"}`)
+		wantCode(t, err, onceward.CodeKeyReused)
+		younger.ask(`{"id":"b","event":"eb","note":"x"}`)
+		if again := w.ask(`{"id":"b","event":"eb","note":"y"}`); again.Decision != onceward.DecisionReplayed {
+			t.Fatalf("it is %s", again.Decision)
+		}
+		w.wantWrites(2)
+	})
+}
+
 func TestOldAndNewKeyRuleRaceForOneDispatch(t *testing.T) {
 	t.Parallel()
 	before, after := ruleChange()

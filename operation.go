@@ -138,10 +138,7 @@ func (o *Operation) firstPossibleSend() time.Time {
 	var first time.Time
 	for i := range o.Attempts {
 		a := &o.Attempts[i]
-		if a.Status == StatusNotDone && a.LastByteAt.IsZero() {
-			continue // surely nothing was sent
-		}
-		if first.IsZero() || a.StartedAt.Before(first) {
+		if a.maybeSent() && (first.IsZero() || a.StartedAt.Before(first)) {
 			first = a.StartedAt
 		}
 	}

@@ -7,9 +7,20 @@ import (
 )
 
 // samekey reports whether every attempt of the operation names the same effect
-// at the provider: one key it honours, or one chosen ID.
+// at the provider: one chosen ID, or one key that it has known all the time. An
+// attempt that a person wanted past the key's window may be an effect of its own.
 func (o *Operation) samekey() bool {
-	return o.Effect == EffectKeyedWrite || o.Effect == EffectConditionalWrite || !o.Effect.Writes()
+	if o.Effect != EffectKeyedWrite || o.Policy.KeyWindow == KeyWindowForever {
+		return o.Effect != EffectProbedWrite && o.Effect != EffectUnsafeWrite
+	}
+	first := o.firstPossibleSend()
+	for i := range o.Attempts {
+		a := &o.Attempts[i]
+		if a.maybeSent() && a.StartedAt.After(first) && !a.StartedAt.Before(o.windowEnd()) {
+			return false
+		}
+	}
+	return true
 }
 
 // resendAllowed reports whether the class allows a re-send at this time

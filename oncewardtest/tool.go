@@ -20,6 +20,8 @@ type Tool struct {
 	KeyMember string
 	// KeyWas names the members that were the key under earlier rules.
 	KeyWas []string
+	// Volatile names the volatile members, in place of "text".
+	Volatile []string
 	// SerializeBy names the input member whose value is the resource that one
 	// operation at a time works on; empty: none.
 	SerializeBy string
@@ -110,11 +112,16 @@ func (t *Tool) MaterialDigest(input []byte, id onceward.OperationID) (onceward.D
 	if err != nil {
 		return onceward.Digest{}, nil, err
 	}
-	text, err := onceward.ParsePath("text")
-	if err != nil {
-		return onceward.Digest{}, nil, err
+	names := t.Volatile
+	if names == nil {
+		names = []string{"text"}
 	}
-	volatile := []onceward.Path{text}
+	volatile := make([]onceward.Path, len(names))
+	for i, name := range names {
+		if volatile[i], err = onceward.ParsePath(name); err != nil {
+			return onceward.Digest{}, nil, err
+		}
+	}
 	return onceward.MaterialDigest(t.info.Name, n.AppendWithout(nil, volatile)), onceward.FieldPrints(id, n, volatile), nil
 }
 

@@ -11,6 +11,8 @@ import (
 type books struct {
 	highest   uint8 // attempt number
 	done, not uint8 // attempts with evidence of done and of not done, as sets
+	free      uint8 // attempts that do not count against the budget, as a set
+	grants    uint8 // attempts that people and requests granted
 	told      uint8 // effects that were named to the system and that no person has settled since
 	risk      bool  // a person accepted that a second effect may happen
 	accepted  bool  // ... by the next start
@@ -18,15 +20,34 @@ type books struct {
 	spent     bool // the approval
 	approved  ticks
 	intent    ticks           // when somebody last wanted it
+	apart     bool            // an attempt was made when the provider may have forgotten the key
+	began     [maxTries]ticks // attempts under a key with a window, by their start
 	lastByte  [maxTries]ticks // latest instant at which a byte of the attempt may travel
 }
 
 func freshBooks() books {
 	b := books{approved: never}
 	for i := range b.lastByte {
-		b.lastByte[i] = never
+		b.lastByte[i], b.began[i] = never, never
 	}
 	return b
+}
+
+// first is when the first byte may have left that the provider knows the key by.
+func (b *books) first() ticks {
+	first := never
+	for _, at := range b.began {
+		if at != never && (first == never || at < first) {
+			first = at
+		}
+	}
+	return first
+}
+
+// keyOver reports whether the provider's key is not to be trusted any more.
+func (b *books) keyOver(c *Config) bool {
+	first := b.first()
+	return first != never && first.age() >= ticks(c.KeyWindow-c.Deadline-1)
 }
 
 // open is the set of attempts that may have had their effect as far as anybody
@@ -58,7 +79,7 @@ func (b *books) older(bo *bounds) {
 	b.intent = b.intent.older(bo.intent)
 	b.approved = b.approved.older(-1)
 	for i := range b.lastByte {
-		b.lastByte[i] = b.lastByte[i].older(bo.lastByte)
+		b.lastByte[i], b.began[i] = b.lastByte[i].older(bo.lastByte), b.began[i].older(bo.started)
 	}
 }
 
@@ -96,6 +117,9 @@ func (a *auditor) note() {
 	case onceward.AttemptStarted:
 		a.started(b)
 	case onceward.LeaseProlonged:
+		if b.lease(a.c, uint8(e.Attempt)) < 0 || uint8(e.Attempt) != b.highest {
+			a.broken(LeasesLast, "the lease of attempt %d was over and was prolonged", e.Attempt)
+		}
 		a.granted(b, uint8(e.Attempt))
 	case onceward.LeaseExpired:
 		if a.before.row != a.after.row && b.lease(a.c, uint8(e.Attempt)) > 0 {
@@ -106,8 +130,14 @@ func (a *auditor) note() {
 		b.done |= bit(uint8(e.Attempt))
 		b.tell(packReference(e.Reference))
 	case onceward.AttemptNotDone:
+		if e.Sent.Reach.NothingSent() && b.lastByte[e.Attempt-1] != never {
+			b.began[e.Attempt-1] = never
+		}
 		b.report(uint8(e.Attempt), e.Sent)
 		b.not |= bit(uint8(e.Attempt)) &^ b.done
+		if e.Free || e.Failure.Class == onceward.ClassAuth {
+			b.free |= bit(uint8(e.Attempt))
+		}
 	case onceward.AttemptUnknown:
 		b.report(uint8(e.Attempt), e.Sent)
 	case onceward.ProbeAbsent:
@@ -127,11 +157,13 @@ func (a *auditor) note() {
 		a.resolved(b, e)
 	case onceward.ReplayRequested:
 		b.intent, b.cancel = 0, false
+		b.grants++
 		if e.Confirmed && b.open() != 0 {
 			b.accepted = true
 		}
 	case onceward.RetryRequested:
 		b.intent = 0
+		b.grants++
 	case onceward.ApprovalGranted:
 		b.approved = exact(e.Until, -1)
 	case onceward.ApprovalVoided:
@@ -170,11 +202,20 @@ func (a *auditor) started(b *books) {
 		a.broken(NoWrongStart, "an attempt started past not_after with none open")
 	case open != 0 && !b.accepted && a.c.Effect.Writes() && !a.c.sameEffect():
 		a.broken(NoWrongStart, "an attempt started with another one open")
+	case open != 0 && !b.accepted && b.keyOver(a.c):
+		a.broken(NoWrongStart, "an attempt started with another one open, and the provider may have forgotten the key")
 	case open != 0 && b.accepted:
 		b.risk = b.risk || a.c.Effect != onceward.EffectConditionalWrite
 	}
+	if spent := int(b.highest) - bits.OnesCount8(b.free); spent >= a.c.Attempts+int(b.grants) {
+		a.broken(BudgetIsKept, "attempt %d started, and %d have spent the budget", n, spent)
+	}
 	if !a.before.row.request {
 		a.broken(RequestIsKept, "an attempt started and there is nothing to send")
+	}
+	if a.c.Effect == onceward.EffectKeyedWrite && a.c.KeyWindow > 0 {
+		b.apart = b.apart || b.keyOver(a.c)
+		b.began[n-1] = 0
 	}
 	b.highest, b.spent, b.accepted = n, true, false
 	a.granted(b, n)
@@ -238,6 +279,9 @@ func (a *auditor) resolved(b *books, e onceward.Resolved) {
 	case onceward.ResolvedNotPerformed:
 		b.not |= b.open()
 		b.told, b.intent = 0, 0
+		if e.Retry {
+			b.grants++
+		}
 	case onceward.ResolvedAbandoned:
 		b.told &= 1 << a.after.row.reference &^ 1
 	}
@@ -289,9 +333,6 @@ func (a *auditor) checkFence() {
 		return
 	}
 	before, after := &a.before.row, &a.after.row
-	if e, ok := a.event.(onceward.AttemptDone); ok && after.tries[n-1].status != onceward.StatusDone || ok && e.Reference != "" && after.reference == 0 {
-		a.broken(EvidenceIsKept, "attempt %d was done, and nobody noted it", n)
-	}
 	for i := n; i < int(before.count); i++ {
 		was, is := before.tries[i].status, after.tries[i].status
 		covered := is == onceward.StatusDone && a.event.Kind() == onceward.KindAttemptDone && a.c.sameEffect() || !a.c.Effect.Writes()
@@ -301,6 +342,24 @@ func (a *auditor) checkFence() {
 	}
 	if n < int(before.count) && before.state == onceward.StateEffectPending && after.state != before.state {
 		a.broken(LateIsFenced, "%s of attempt %d ended attempt %d", a.event.Kind(), n, before.count)
+	}
+	a.checkKept(n)
+}
+
+// checkKept holds that what an attempt's own holder reports is noted.
+func (a *auditor) checkKept(n int) {
+	before, after := a.before.row.tries[n-1].status, a.after.row.tries[n-1].status
+	kept := true
+	switch e := a.event.(type) {
+	case onceward.AttemptDone:
+		kept = after == onceward.StatusDone && (e.Reference == "" || a.after.row.reference > 0)
+	case onceward.AttemptNotDone:
+		kept = after == onceward.StatusNotDone || after == before && before == onceward.StatusDone
+	case onceward.AttemptUnknown:
+		kept = after != onceward.StatusRunning
+	}
+	if !kept {
+		a.broken(EvidenceIsKept, "%s of attempt %d left it %s", a.event.Kind(), n, after)
 	}
 }
 

@@ -57,6 +57,9 @@ func checkEvidence(c *Config, s *state, broken func(Invariant, string, ...any)) 
 			if b.done&bit(n) == 0 && b.told == 0 && b.done == 0 {
 				broken(ProofPerAttempt, "attempt %d is called done without proof", n)
 			}
+			if b.apart && b.done&bit(n) == 0 && t.reference == 0 {
+				broken(ProofPerAttempt, "attempt %d was settled by another one, and the key may have been forgotten between them", n)
+			}
 			if b.done&bit(n) == 0 && !c.sameEffect() && t.reference > 0 {
 				if claimed == nil {
 					claimed = map[uint8]int{}

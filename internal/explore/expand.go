@@ -19,14 +19,15 @@ type explorer struct {
 		op  onceward.Operation
 	}
 
-	emit     func(action, *state) // takes a successor
-	breach   Breach               // of the step that is being taken
-	refused  int                  // events that the machine refused
-	bounded  int                  // steps not followed: more attempts than are followed
-	reached  map[Cell]int         // cells of the table, how often
-	fairTook bool                 // a fair step other than time is possible
-	cut      bool                 // a fair step of this state was not followed
-	over     bool                 // the last event led to more attempts than are followed
+	emit     func(action, *state)                          // takes a successor
+	watch    func(evs []onceward.Event, told bool, r *row) // sees each commit, if anybody wants to
+	breach   Breach                                        // of the step that is being taken
+	refused  int                                           // events that the machine refused
+	bounded  int                                           // steps not followed: more attempts than are followed
+	reached  map[Cell]int                                  // cells of the table, how often
+	fairTook bool                                          // a fair step other than time is possible
+	cut      bool                                          // a fair step of this state was not followed
+	over     bool                                          // the last event led to more attempts than are followed
 }
 
 // Cell is a field of the transition table with its next state.
@@ -94,12 +95,18 @@ func (x *explorer) step(a action, from, next *state) {
 // tell tells the machine events in one commit, has them judged, and hands the
 // successor on. A refused event changes nothing; then false is returned.
 func (x *explorer) tell(a action, from, s *state, evs ...onceward.Event) bool {
-	next := *s
+	next, told := *s, true
 	for _, ev := range evs {
-		if !x.apply(&next, ev) {
-			x.cut = x.cut || a.fair && x.over
-			return false
+		if told = x.apply(&next, ev); !told {
+			break
 		}
+	}
+	if x.watch != nil && !x.over {
+		x.watch(evs, told, &next.row)
+	}
+	if !told {
+		x.cut = x.cut || a.fair && x.over
+		return false
 	}
 	next.forgetOrder()
 	x.step(a, from, &next)
@@ -149,7 +156,7 @@ func (x *explorer) apply(s *state, ev onceward.Event) bool {
 func (x *explorer) due(s *state, op *onceward.Operation) bool {
 	d := onceward.DueFor(op)
 	if d == nil {
-		return op.State == onceward.StateEffectPending // found by its owner
+		return op.State == onceward.StateEffectPending && s.world.together && s.row.count == 1 // found by its owner
 	}
 	return s.world.released || !d.At.IsZero() && !d.At.After(epoch)
 }

@@ -132,10 +132,10 @@ func TestEveryFieldIsFollowedOrNamed(t *testing.T) {
 		left     map[string]string
 	}{
 		{onceward.Operation{}, `State Version Effect Generation DueAt Parked Attempts Reference Failure CancelRequested UnknownSince Probes Granted RefPending Broken
-			ApprovalNeeded ApprovedUntil ApprovalSpent ResendConfirmed IntentAt Retired ReviewReason Request CompletedAt Policy`,
+			ApprovalNeeded ApprovedUntil ApprovalSpent ResendConfirmed IntentAt Retired ReviewReason Request CompletedAt UpdatedAt Policy`,
 			map[string]string{
 				"ID": names, "Tenant": names, "Tool": names, "Key": names, "Digest": names, "Prints": names, "Contract": names, "Run": names, "CorrelationID": names,
-				"TraceParent": names, "Actor": names, "CreatedAt": names, "SerialKey": outside, "ProviderKey": names, "Token": outside, "UpdatedAt": kept,
+				"TraceParent": names, "Actor": names, "CreatedAt": names, "SerialKey": outside, "ProviderKey": names, "Token": outside,
 				"Result": kept, "Input": kept, "Supersedes": kept,
 			}},
 		{onceward.Attempt{}, "Number Status StartedAt LeaseUntil EndedAt LastByteAt Free Resend Reference Settler",

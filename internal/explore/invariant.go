@@ -13,14 +13,15 @@ const (
 	DoneIsTrue                  // succeeded or compensated: the effect is there
 	ProofPerAttempt             // no attempt is called done or not done without proof of its own
 	EndsNeedEvidence            // unknown never becomes done or not done without evidence
-	EvidenceIsKept              // proof that comes late is stored in every state
+	EvidenceIsKept              // what an attempt's holder reports is stored in every state
 	SecondIsNotHidden           // two known effects: broken, alarm, pause, a person
 	TerminalStays               // a terminal state is left only by the events that may
 	NoWrongStart                // no start after cancel, without approval, past not_after, or with an attempt open
+	BudgetIsKept                // no more attempts than the contract's budget and what was granted on top
 	NoWrongSend                 // nothing on the wire while paused, past the lease, past not_after
 	NumbersRise                 // every attempt has a higher number than all before it
 	LateIsFenced                // a result of an older attempt changes no newer one
-	LeasesLast                  // nobody ends a lease that still runs
+	LeasesLast                  // nobody ends a lease that still runs, or prolongs one that is over
 	OnlyEndedRetire             // a record that is not terminal is never slimmed
 	KeysStayTaken               // a key is used anew only from its tombstone, in the next generation
 	RequestIsKept               // what is sent is what was stored
@@ -43,7 +44,7 @@ func Invariants() []Invariant {
 var invariantNames = [...]string{
 	Upheld: "upheld", OneEffect: "one effect", EndsAreTrue: "ends are true", DoneIsTrue: "done is true", ProofPerAttempt: "proof per attempt",
 	EndsNeedEvidence: "ends need evidence", EvidenceIsKept: "evidence is kept", SecondIsNotHidden: "a second effect is not hidden", TerminalStays: "terminal stays",
-	NoWrongStart: "no wrong start", NoWrongSend: "no wrong send", NumbersRise: "attempt numbers rise", LateIsFenced: "late results are fenced",
+	NoWrongStart: "no wrong start", BudgetIsKept: "the budget is kept", NoWrongSend: "no wrong send", NumbersRise: "attempt numbers rise", LateIsFenced: "late results are fenced",
 	LeasesLast: "leases last", OnlyEndedRetire: "only ended records retire", KeysStayTaken: "keys stay taken", RequestIsKept: "the request is kept",
 	RowIsWhole: "the row is whole", TableIsKept: "the table is kept", OneAtATime: "one at a time on a resource", EveryScheduleEnds: "every fair schedule ends", PeopleCanAnswer: "people can answer",
 }

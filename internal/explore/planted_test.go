@@ -61,7 +61,7 @@ func plantedBugs() []planted {
 		{"the approval is not checked again at the start", unsafe.with(withRules), []Invariant{NoWrongStart}, checksNoApproval},
 		{"not_after is not checked at the start", unsafe.with(withRules), []Invariant{NoWrongStart}, startsTooLate},
 		{"not_after is not checked at the moment of writing", unsafe.with(withRules), []Invariant{NoWrongSend}, sendsTooLate},
-		{"sent again past the provider's key window", basis("keyed", onceward.EffectKeyedWrite, 1), []Invariant{OneEffect}, trustsKeysForEver},
+		{"sent again past the provider's key window", basis("keyed", onceward.EffectKeyedWrite, 1), []Invariant{NoWrongStart}, trustsKeysForEver},
 		{"the lease of a re-send outlives the key window", basis("keyed", onceward.EffectKeyedWrite, 1).with(func(c *Config) { c.Lease = 4 }), []Invariant{OneEffect}, leasesOutliveKeys},
 		{"sent again under no key at all", probed, []Invariant{NoWrongStart, OneEffect}, resendsAnything},
 		{"an accepted risk is good for more than one start", unsafe.with(withPeople).with(func(c *Config) { c.Attempts = 3 }), []Invariant{NoWrongStart}, keepsConfirmation},

@@ -2,6 +2,7 @@ package explore
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/onceward/onceward"
 )
@@ -19,6 +20,7 @@ type row struct {
 	approvalNeeded, approvalSpent       bool
 	resendConfirmed, request, reasoned  bool
 	stored                              bool // it was written before
+	lookedLate                          bool // its last write came when one look-up more in vain is enough
 	due, unknownSince, intent           ticks
 	completed, approved                 ticks
 	tries                               [maxTries]try
@@ -29,7 +31,8 @@ type try struct {
 	status          onceward.AttemptStatus
 	reference       uint8
 	free, resend    bool
-	started         ticks
+	outside         bool  // made past the key's window
+	started         ticks // of the attempt that began the window
 	lease, lastByte ticks
 }
 
@@ -45,7 +48,7 @@ type bounds struct {
 
 func (c *Config) bounds() bounds {
 	b := bounds{
-		lastByte: -ticks(c.Settle + lookAge + 1), lease: -ticks(c.Settle + lookAge + 1), started: -ticks(c.KeyWindow), unknownSince: -ticks(c.Recovery + 1),
+		lastByte: -ticks(c.Settle + lookAge + 1), lease: -ticks(c.Settle + lookAge + 1 + c.Deadline), started: -ticks(c.KeyWindow), unknownSince: -ticks(c.Recovery + 1),
 		looks: c.Probe,
 	}
 	if c.NotAfter > 0 || c.Approval > 0 {
@@ -68,7 +71,7 @@ func (x *explorer) pack(op *onceward.Operation) (row, bool) {
 	b := &x.bounds
 	r := row{
 		state: op.State, auth: op.Failure.Class == onceward.ClassAuth, failed: !op.Failure.IsZero(), retryable: op.Failure.Retryable, parked: packPark(op.Parked),
-		reference: packReference(op.Reference), probes: uint8(min(op.Probes, 2)), granted: uint8(op.Granted), generation: uint8(op.Generation),
+		reference: packReference(op.Reference), probes: uint8(min(op.Probes, enoughLooks)), granted: uint8(op.Granted), generation: uint8(op.Generation),
 		count: uint8(len(op.Attempts)), cancel: op.CancelRequested, refPending: op.RefPending, broken: op.Broken, approvalNeeded: op.ApprovalNeeded,
 		approvalSpent: op.ApprovalSpent, resendConfirmed: op.ResendConfirmed, retired: op.Retired, request: op.Request != nil, reasoned: op.ReviewReason != "", stored: true,
 		due: ticksOf(op.DueAt, 0, farthest), unknownSince: exact(op.UnknownSince, b.unknownSince), intent: exact(op.IntentAt, b.intent),
@@ -80,20 +83,63 @@ func (x *explorer) pack(op *onceward.Operation) (row, bool) {
 			r.approved = exact(op.ApprovedUntil, -1)
 		}
 	}
+	if x.config.Probe && r.unknownSince != never {
+		r.lookedLate = op.UpdatedAt.After(x.lookUntil(op))
+	}
 	if r.unknownSince != never && (!x.config.Probe || !x.config.Effect.Writes()) {
 		r.unknownSince = b.unknownSince // no recovery window counts from it
 	}
-	counted := false // an earlier attempt than this one begins the key's window
 	for i := range op.Attempts {
-		t := x.packTry(&op.Attempts[i])
-		if running := t.status == onceward.StatusRunning; counted && !running {
-			t.started = never
-		} else {
-			counted = counted || !running && (t.status != onceward.StatusNotDone || t.lastByte != never)
+		if op.Attempts[i].Number != i+1 {
+			return row{}, false
 		}
-		r.tries[i] = t
+		r.tries[i] = x.packTry(&op.Attempts[i])
 	}
+	x.packStarts(op, &r)
 	return r, true
+}
+
+// packStarts keeps when the key's window began, and of every other attempt
+// whether it was made inside of it: no rule asks more.
+func (x *explorer) packStarts(op *onceward.Operation, r *row) {
+	if x.config.Effect != onceward.EffectKeyedWrite || x.config.KeyWindow == 0 {
+		return
+	}
+	first := -1
+	for i := range op.Attempts {
+		if a := &op.Attempts[i]; a.Status != onceward.StatusNotDone || !a.LastByteAt.IsZero() {
+			first = i
+			break
+		}
+	}
+	for i := range op.Attempts {
+		started := op.Attempts[i].StartedAt
+		switch {
+		case i == first:
+			r.tries[i].started = exact(started, x.bounds.started)
+		case first >= 0 && i > first:
+			end := op.Attempts[first].StartedAt.Add(ticks(x.config.KeyWindow - x.config.Deadline - 1).long())
+			r.tries[i].outside = !started.Before(end)
+		}
+	}
+}
+
+// enoughLooks is from how many look-ups on no rule counts them.
+const enoughLooks = 3
+
+// lookUntil is what the last write of a row is held against. All three instants
+// change only when the row is written, so that between two writes nothing but
+// the order of them matters.
+func (x *explorer) lookUntil(op *onceward.Operation) time.Time {
+	until := op.UnknownSince.Add(op.Policy.RecoveryWindow)
+	for i := range op.Attempts {
+		if a := &op.Attempts[i]; a.Status == onceward.StatusOpen {
+			if p := a.LastByteAt.Add(op.Policy.Settle); p.After(until) {
+				until = p
+			}
+		}
+	}
+	return until
 }
 
 // packTry keeps of an attempt what a rule may still read.
@@ -101,9 +147,6 @@ func (x *explorer) packTry(a *onceward.Attempt) try {
 	t := try{status: a.Status, reference: packReference(a.Reference), free: a.Free, resend: a.Resend, started: never, lease: never, lastByte: never}
 	if a.Status == onceward.StatusRunning {
 		t.lease = exact(a.LeaseUntil, x.bounds.lease)
-	}
-	if x.config.Effect == onceward.EffectKeyedWrite && x.config.KeyWindow > 0 {
-		t.started = exact(a.StartedAt, x.bounds.started)
 	}
 	switch {
 	case a.LastByteAt.IsZero():
@@ -135,18 +178,26 @@ func (x *explorer) unpack(r *row) onceward.Operation {
 	if r.stored {
 		op.Version = 1
 	}
+	if r.lookedLate {
+		op.UpdatedAt = epoch.Add(farthest.long())
+	}
 	if r.reasoned {
 		op.ReviewReason = "why"
 	}
 	x.attempts = x.attempts[:0]
+	first := epoch
 	for i := range r.tries[:r.count] {
 		t := &r.tries[i]
 		a := onceward.Attempt{
 			Number: i + 1, Owner: "w", Status: t.status, Reference: effectNames[t.reference], Free: t.free, Resend: t.resend,
-			LeaseUntil: t.lease.instant(), StartedAt: epoch, LastByteAt: t.lastByte.instant(),
+			LeaseUntil: t.lease.instant(), StartedAt: first, LastByteAt: t.lastByte.instant(),
 		}
 		if t.started != never {
-			a.StartedAt = t.started.instant()
+			first = t.started.instant()
+			a.StartedAt = first
+		}
+		if t.outside {
+			a.StartedAt = epoch
 		}
 		if t.status != onceward.StatusRunning {
 			a.EndedAt = epoch

@@ -40,6 +40,7 @@ func (x *explorer) starts(s *state, w int, step onceward.Step) {
 	fair := step == onceward.StepStart || x.remoteStart(s)
 	next := *s
 	next.procs[w] = proc{doing: claimed, generation: s.row.generation, attempt: s.row.count + 1}
+	next.world.together = s.world.together || !s.row.stored
 	switch {
 	case s.world.paused && (step == onceward.StepStart || step == onceward.StepResend):
 		if parkReasons[s.row.parked] != parked.Why {

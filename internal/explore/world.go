@@ -16,6 +16,7 @@ type world struct {
 
 	paused   bool
 	released bool // the due row was given a time of now by a resume
+	together bool // the first attempt was claimed together with its operation
 
 	pauses, refusals, resolves, replays, requests, voids uint8 // how often yet
 }
