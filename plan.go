@@ -119,8 +119,8 @@ func (l *Ledger) Replay(ctx context.Context, p Principal, id OperationID, reason
 	}
 	planned := op.Attempt()
 	op, err = l.change(ctx, op, func(now *Operation, _ time.Time) ([]fact, error) {
-		if now.Attempt() != planned {
-			return nil, &Error{Code: CodeReplayRefused, Op: "replay operation", OperationID: id, Message: "another attempt was made since the plan", Hint: "plan the replay anew"}
+		if now.Attempt() != planned || !canReplay(now) {
+			return nil, &Error{Code: CodeReplayRefused, Op: "replay operation", OperationID: id, Message: "it has moved on since the plan, and is " + now.State.String(), Hint: "plan the replay anew"}
 		}
 		return facts(p.String(), ReplayRequested{Actor: p.String(), Reason: reason, Confirmed: plan.Verdict == ReplayConfirm}), nil
 	})
