@@ -335,8 +335,10 @@ func (a *auditor) checkFence() {
 	before, after := &a.before.row, &a.after.row
 	for i := n; i < int(before.count); i++ {
 		was, is := before.tries[i].status, after.tries[i].status
-		covered := is == onceward.StatusDone && a.event.Kind() == onceward.KindAttemptDone && a.c.sameEffect() || !a.c.Effect.Writes()
-		if was != is && (!covered || was == onceward.StatusRunning) {
+		done := a.event.Kind() == onceward.KindAttemptDone
+		covered := is == onceward.StatusDone && done && a.c.sameEffect() || !a.c.Effect.Writes()
+		corrected := was == onceward.StatusDone && done && before.tries[i].settler != onceward.SettledByNobody // what was only concluded
+		if was != is && (!covered && !corrected || was == onceward.StatusRunning) {
 			a.broken(LateIsFenced, "%s of attempt %d changed attempt %d", a.event.Kind(), n, i+1)
 		}
 	}

@@ -29,6 +29,7 @@ type row struct {
 // try is an attempt of a row.
 type try struct {
 	status          onceward.AttemptStatus
+	settler         onceward.Settler // of a done one: found from outside, by a person, or else
 	reference       uint8
 	free, resend    bool
 	outside         bool  // made past the key's window
@@ -145,6 +146,15 @@ func (x *explorer) lookUntil(op *onceward.Operation) time.Time {
 // packTry keeps of an attempt what a rule may still read.
 func (x *explorer) packTry(a *onceward.Attempt) try {
 	t := try{status: a.Status, reference: packReference(a.Reference), free: a.Free, resend: a.Resend, started: never, lease: never, lastByte: never}
+	if a.Status == onceward.StatusDone {
+		switch a.Settler {
+		case onceward.SettledByProbe, onceward.SettledByCallback:
+			t.settler = onceward.SettledByProbe
+		case onceward.SettledByPerson:
+			t.settler = a.Settler
+		case onceward.SettledByNobody, onceward.SettledByAnswer, onceward.SettledByLater:
+		}
+	}
 	if a.Status == onceward.StatusRunning {
 		t.lease = exact(a.LeaseUntil, x.bounds.lease)
 	}
@@ -189,7 +199,7 @@ func (x *explorer) unpack(r *row) onceward.Operation {
 	for i := range r.tries[:r.count] {
 		t := &r.tries[i]
 		a := onceward.Attempt{
-			Number: i + 1, Owner: "w", Status: t.status, Reference: effectNames[t.reference], Free: t.free, Resend: t.resend,
+			Number: i + 1, Owner: "w", Status: t.status, Settler: t.settler, Reference: effectNames[t.reference], Free: t.free, Resend: t.resend,
 			LeaseUntil: t.lease.instant(), StartedAt: first, LastByteAt: t.lastByte.instant(),
 		}
 		if t.started != never {
