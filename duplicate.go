@@ -88,24 +88,7 @@ func refuseDuplicate(d OnDuplicate, op *Operation) error {
 
 // retiredDuplicate refuses, unless the contract says that the key may be used anew.
 func (l *Ledger) retiredDuplicate(ctx context.Context, in *Intent, t Tool, op *Operation, wait time.Duration) (*Answer, error) {
-	if !t.Info().Policy.KeyReusable {
-		return nil, keyRetired(op)
-	}
-	p, err := t.Prepare(in, op.Generation+1)
-	if err != nil {
-		return nil, err
-	}
-	op.Policy = t.Info().Policy // the next generation lives under the contract in force
-	won := false
-	op, err = l.change(context.WithoutCancel(ctx), op, func(now *Operation, at time.Time) ([]fact, error) {
-		if won = now.Retired; !won {
-			return nil, nil // somebody else began the next generation
-		}
-		now.Policy = t.Info().Policy
-		next := NewOperation(in, p, t.Info(), 0, at)
-		fs := facts(in.Principal.String(), KeyTakenAnew{Next: next})
-		return append(fs, l.firstFacts(&next, at, starter{})...), nil
-	})
+	op, p, won, err := l.takeAnew(ctx, in, t, op, starter{})
 	if err != nil {
 		return nil, err
 	}
@@ -117,6 +100,34 @@ func (l *Ledger) retiredDuplicate(ctx context.Context, in *Intent, t Tool, op *O
 		recorded = l.dispatch(op, t, nil)
 	}
 	return l.answerFresh(ctx, op, recorded, wait)
+}
+
+// takeAnew begins the next use of a retired key, with its first attempt if that
+// may start. It is not won if somebody else began it. CodeKeyRetired: the
+// contract refuses the key for good.
+func (l *Ledger) takeAnew(ctx context.Context, in *Intent, t Tool, op *Operation, s starter) (stored *Operation, p *Prepared, won bool, err error) {
+	if !t.Info().Policy.KeyReusable {
+		return nil, nil, false, keyRetired(op)
+	}
+	last := op.Generation
+	if p, err = t.Prepare(in, last+1); err != nil {
+		return nil, nil, false, err
+	}
+	op.Policy = t.Info().Policy // the next generation lives under the contract in force
+	stored, err = l.change(context.WithoutCancel(ctx), op, func(now *Operation, at time.Time) ([]fact, error) {
+		if won = now.Retired && now.Generation == last; !won {
+			return nil, nil
+		}
+		now.Policy = t.Info().Policy
+		next := NewOperation(in, p, t.Info(), last+1, at)
+		next.ID, next.Key = now.ID, now.Key
+		start, err := l.serialFacts(ctx, &next, l.firstFacts(&next, at, s), at)
+		if err != nil {
+			return nil, err
+		}
+		return append(facts(in.Principal.String(), KeyTakenAnew{Next: next}), start...), nil
+	})
+	return stored, p, won, err
 }
 
 func keyRetired(op *Operation) error {

@@ -203,3 +203,26 @@ func TestARetiredKeyTakenAnewIsANewEffect(t *testing.T) {
 		wantCode(t, err, onceward.CodeKeyReused)
 	})
 }
+
+// The key rule changed after the first use, so that its record is found under
+// its old key only: the second use takes that one anew.
+func TestARetiredKeyOfAnEarlierRuleIsTakenAnew(t *testing.T) {
+	t.Parallel()
+	before, after := ruleChange()
+	reusable(before.Info())
+	reusable(after.Info())
+	onEachStore(t, before, func(t *testing.T, w *world) {
+		first := w.ask(`{"id":"a","event":"e"}`)
+		w.clock.Advance(2 * kept)
+		w.retire()
+		younger := w.process(t, after)
+		second := younger.ask(`{"id":"a","event":"e","n":2}`)
+		if second.Decision != onceward.DecisionFresh || second.Operation.ID != first.Operation.ID || second.Operation.Generation != 1 {
+			t.Fatalf("the second use is %s, %s generation %d", second.Decision, second.Operation.ID, second.Operation.Generation)
+		}
+		younger.want(second.Operation, onceward.StateSucceeded, 2)
+		if again := younger.ask(`{"id":"a","event":"e","n":2}`); again.Decision != onceward.DecisionReplayed {
+			t.Fatalf("asked again, it is %s", again.Decision)
+		}
+	})
+}

@@ -44,7 +44,7 @@ func (l *Ledger) Claim(ctx context.Context, in Intent, token string) (*Grant, er
 		return nil, err
 	}
 	id := NewOperationID(in.Principal.Tenant, in.Tool, p.Key)
-	c, err := l.claim(ctx, &in, t, p, remoteStarter(id, 1, token))
+	c, err := l.claim(ctx, &in, t, p, remoteStarter(AttemptID{id, 1}, 0, token))
 	if err != nil {
 		return nil, err
 	}
@@ -56,8 +56,8 @@ func (l *Ledger) Claim(ctx context.Context, in Intent, token string) (*Grant, er
 
 // remoteStarter makes the attempt's secret from the token: whoever knows the
 // token gets the same secret again, and nothing but hashes is stored.
-func remoteStarter(id OperationID, number int, token string) starter {
-	secret := sha256.Sum256([]byte(attemptSecret(id, number, token)))
+func remoteStarter(id AttemptID, g Generation, token string) starter {
+	secret := sha256.Sum256([]byte(attemptSecret(id, g, token)))
 	return starter{claimToken: hashToken(token), secretHash: secret[:]}
 }
 
@@ -66,8 +66,8 @@ func hashToken(token string) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-func attemptSecret(id OperationID, number int, token string) string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "onceward/attempt-secret/v1\n%s.%d\n%s", id, number, token))
+func attemptSecret(id AttemptID, g Generation, token string) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "onceward/attempt-secret/v1\n%s.%d\n%s", id, g, token))
 	return hex.EncodeToString(sum[:])
 }
 
@@ -75,7 +75,7 @@ func (l *Ledger) grant(op *Operation, token string, d Decision) *Grant {
 	g := &Grant{Answer: Answer{Operation: op, Decision: d, RetryAfter: l.retryAfter(op)}}
 	if a := op.Running(); a != nil && a.ClaimToken == hashToken(token) {
 		g.Attempt = AttemptID{Operation: op.ID, Number: a.Number}
-		g.Secret, g.LeaseUntil = attemptSecret(op.ID, a.Number, token), a.LeaseUntil
+		g.Secret, g.LeaseUntil = attemptSecret(g.Attempt, op.Generation, token), a.LeaseUntil
 	}
 	return g
 }
@@ -84,7 +84,15 @@ func (l *Ledger) grant(op *Operation, token string, d Decision) *Grant {
 // own attempt again, with a new attempt where one may start, else like any duplicate.
 func (l *Ledger) claimStored(ctx context.Context, in *Intent, t Tool, p *Prepared, op *Operation, token string, wait time.Duration) (*Grant, error) {
 	if op.Retired {
-		return nil, keyRetired(op)
+		first := remoteStarter(AttemptID{op.ID, 1}, op.Generation+1, token)
+		op, p, won, err := l.takeAnew(ctx, in, t, op, first)
+		switch {
+		case err != nil:
+			return nil, err
+		case won:
+			return l.grant(op, token, DecisionFresh), nil
+		}
+		return l.claimStored(ctx, in, t, p, op, token, wait)
 	}
 	if err := l.sameIntention(ctx, t, p, op); err != nil {
 		return nil, err
@@ -99,7 +107,7 @@ func (l *Ledger) claimStored(ctx context.Context, in *Intent, t Tool, p *Prepare
 		if now.State != StateReady || now.NextStep(at) != StepNone || at.Before(now.startFrom()) {
 			return nil, nil
 		}
-		return l.serialFacts(ctx, now, l.startFacts(now, at, remoteStarter(now.ID, now.Attempt()+1, token)), at)
+		return l.serialFacts(ctx, now, l.startFacts(now, at, remoteStarter(AttemptID{now.ID, now.Attempt() + 1}, now.Generation, token)), at)
 	})
 	if err != nil {
 		return nil, err

@@ -20,13 +20,15 @@ func (m *step) retired(e Retired) error {
 	return nil
 }
 
-// keyTakenAnew starts the next generation of a retired key in the same row.
+// keyTakenAnew starts the next generation of a retired key in the same row, whose
+// identity stays: it may be an earlier rule's.
 func (m *step) keyTakenAnew(e KeyTakenAnew) error {
 	o := &m.op
 	if !o.Retired || !o.Policy.KeyReusable {
 		return forbidden(o, e, "the key is refused for good")
 	}
 	next := e.Next
+	next.ID, next.Tenant, next.Tool, next.Key = o.ID, o.Tenant, o.Tool, o.Key
 	next.Version, next.Token, next.Generation = o.Version, o.Token, o.Generation+1
 	*o = next
 	return nil
