@@ -142,7 +142,10 @@ func TestARemotePerformerThatFallsSilentIsUnknown(t *testing.T) {
 				if op := w.get(g.Operation.ID); op.State != onceward.StateEffectPending {
 					t.Fatalf("inside its lease it is %s", op.State)
 				}
-				w.pass(time.Second + time.Millisecond)
+				w.clock.Advance(time.Second + time.Millisecond)
+				_, err := w.ledger.Heartbeat(t.Context(), onceward.LocalPrincipal(), g.Attempt, g.Secret)
+				wantCode(t, err, onceward.CodeFenceLost) // though nobody has noticed yet
+				w.work()
 				if op := w.get(g.Operation.ID); op.State != onceward.StateOutcomeUnknown && op.State != onceward.StateNeedsReview {
 					t.Fatalf("past its lease it is %s", op.State)
 				}
@@ -150,7 +153,7 @@ func TestARemotePerformerThatFallsSilentIsUnknown(t *testing.T) {
 				if op := w.get(g.Operation.ID); op.State != c.silent {
 					t.Fatalf("after the silence it is %s, want %s\n%s", op.State, c.silent, w.timeline(op))
 				}
-				_, err := w.ledger.Heartbeat(t.Context(), onceward.LocalPrincipal(), g.Attempt, g.Secret)
+				_, err = w.ledger.Heartbeat(t.Context(), onceward.LocalPrincipal(), g.Attempt, g.Secret)
 				if !onceward.Is(err, onceward.CodeFenceLost) && !onceward.Is(err, onceward.CodeStateForbids) {
 					t.Fatalf("a late heartbeat is told %v", err)
 				}
