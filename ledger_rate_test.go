@@ -31,6 +31,11 @@ func TestARateParksWhatIsTooMuchAndStartsItByItself(t *testing.T) {
 				for _, op := range all {
 					w.want(op, onceward.StateSucceeded, 7)
 				}
+				w.clock.Advance(time.Hour) // an idle hour saves up no more than one burst
+				for i := range 4 {
+					w.ask(fmt.Sprintf(`{"id":"later%d"}`, i))
+				}
+				w.wantWrites(9)
 			})
 		})
 	}

@@ -37,20 +37,23 @@ func TestEmptyAndFalsyResultsAreReplayedAsTheyCame(t *testing.T) {
 	}
 }
 
-func TestAnAnswerBeyondTheLimitIsDoneWithoutItsBody(t *testing.T) {
+func TestAnAnswerThatIsNotKeptIsDoneWithoutItsBody(t *testing.T) {
 	t.Parallel()
-	small := func(i *onceward.ToolInfo) { i.KeepBytes = 100 }
 	for name, c := range map[string]struct {
 		answer oncewardtest.Answer
+		keep   onceward.Keep
 		kept   bool
 	}{
-		"AtTheLimit":       {oncewardtest.Answer{Status: 201, Body: bytes.Repeat([]byte("x"), 100)}, true},
-		"LongerThanIsKept": {oncewardtest.Answer{Status: 201, Body: bytes.Repeat([]byte("x"), 101)}, false},
-		"LongerThanIsRead": {oncewardtest.Answer{Status: 201, Body: []byte("eff_1"), TooBig: true}, false},
+		"AtTheLimit":       {oncewardtest.Answer{Status: 201, Body: bytes.Repeat([]byte("x"), 100)}, onceward.KeepFull, true},
+		"LongerThanIsKept": {oncewardtest.Answer{Status: 201, Body: bytes.Repeat([]byte("x"), 101)}, onceward.KeepFull, false},
+		"LongerThanIsRead": {oncewardtest.Answer{Status: 201, Body: []byte("eff_1"), TooBig: true}, onceward.KeepFull, false},
+		"Redacted":         {oncewardtest.Answer{Status: 201, Body: []byte("eff_1")}, onceward.KeepRedacted, false},
+		"DigestOnly":       {oncewardtest.Answer{Status: 201, Body: []byte("eff_1")}, onceward.KeepDigest, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			onEachStore(t, oncewardtest.NewTool("t.write", onceward.EffectProbedWrite, small), func(t *testing.T, w *world) {
+			tool := oncewardtest.NewTool("t.write", onceward.EffectProbedWrite, func(i *onceward.ToolInfo) { i.KeepBytes, i.KeepResult = 100, c.keep })
+			onEachStore(t, tool, func(t *testing.T, w *world) {
 				w.provider.AnswerWith(c.answer)
 				a := w.ask(`{"id":"a"}`)
 				w.pass(time.Hour)
