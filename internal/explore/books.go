@@ -17,6 +17,7 @@ type books struct {
 	risk      bool  // a person accepted that a second effect may happen
 	accepted  bool  // ... by the next start
 	cancel    bool
+	refused   bool // the newest attempt was refused for good, and nobody wanted it again since
 	spent     bool // the approval
 	approved  ticks
 	intent    ticks           // when somebody last wanted it
@@ -135,9 +136,7 @@ func (a *auditor) note() {
 		}
 		b.report(uint8(e.Attempt), e.Sent)
 		b.not |= bit(uint8(e.Attempt)) &^ b.done
-		if e.Free || e.Failure.Class == onceward.ClassAuth {
-			b.free |= bit(uint8(e.Attempt))
-		}
+		a.refused(b, e)
 	case onceward.AttemptUnknown:
 		b.report(uint8(e.Attempt), e.Sent)
 	case onceward.ProbeAbsent:
@@ -156,14 +155,13 @@ func (a *auditor) note() {
 	case onceward.Resolved:
 		a.resolved(b, e)
 	case onceward.ReplayRequested:
-		b.intent, b.cancel = 0, false
-		b.grants++
+		b.wanted()
+		b.cancel = false
 		if e.Confirmed && b.open() != 0 {
 			b.accepted = true
 		}
 	case onceward.RetryRequested:
-		b.intent = 0
-		b.grants++
+		b.wanted()
 	case onceward.ApprovalGranted:
 		b.approved = exact(e.Until, -1)
 	case onceward.ApprovalVoided:
@@ -187,6 +185,21 @@ func (a *auditor) note() {
 	}
 }
 
+// refused notes what a refusal says beyond its own attempt.
+func (a *auditor) refused(b *books, e onceward.AttemptNotDone) {
+	auth := e.Failure.Class == onceward.ClassAuth
+	if e.Free || auth {
+		b.free |= bit(uint8(e.Attempt))
+	}
+	if a.before.row.state != onceward.StateEffectPending || uint8(e.Attempt) != b.highest || b.told != 0 || b.done != 0 {
+		return
+	}
+	b.refused = !e.Failure.Retryable
+	if auth && !a.has(onceward.PauseTool) {
+		a.broken(CredentialsPause, "the credential was refused, and the tool goes on")
+	}
+}
+
 // started checks that this attempt may start, by the books alone.
 func (a *auditor) started(b *books) {
 	n := a.after.row.count
@@ -194,6 +207,8 @@ func (a *auditor) started(b *books) {
 		a.broken(NumbersRise, "attempt %d started after attempt %d", n, b.highest)
 	}
 	switch open := b.open(); {
+	case b.refused && open == 0:
+		a.broken(NoWrongStart, "an attempt started by itself after a refusal for good")
 	case b.cancel:
 		a.broken(NoWrongStart, "an attempt started after cancel was requested")
 	case a.c.Approval > 0 && !b.spent && b.approved < 0:
@@ -229,6 +244,12 @@ func (a *auditor) granted(b *books, n uint8) {
 		a.broken(LeasesLast, "attempt %d got a longer lease than was asked for", n)
 	}
 	b.lastByte[n-1] = lease + ticks(a.c.Deadline)
+}
+
+// wanted notes that somebody wants it once more.
+func (b *books) wanted() {
+	b.intent, b.refused = 0, false
+	b.grants++
 }
 
 // report takes the holder's word on when its last byte may have travelled.
@@ -278,9 +299,9 @@ func (a *auditor) resolved(b *books, e onceward.Resolved) {
 		b.tell(packReference(e.Reference))
 	case onceward.ResolvedNotPerformed:
 		b.not |= b.open()
-		b.told, b.intent = 0, 0
+		b.told = 0
 		if e.Retry {
-			b.grants++
+			b.wanted()
 		}
 	case onceward.ResolvedAbandoned:
 		b.told &= 1 << a.after.row.reference &^ 1

@@ -101,8 +101,11 @@ func (b *books) ownedByAnswer(r *row, effect uint8, but int) bool {
 // checkRow holds that the fields of a row fit its state.
 func checkRow(s *state, broken func(Invariant, string, ...any)) {
 	r := &s.row
-	running := 0
+	running, ended := 0, r.state == onceward.StateFailed || r.state == onceward.StateCancelled
 	for i := range r.tries[:r.count] {
+		if ended && r.tries[i].status == onceward.StatusOpen {
+			broken(RowIsWhole, "%s with attempt %d open", r.state, i+1)
+		}
 		if r.tries[i].status == onceward.StatusRunning {
 			if running++; i != int(r.count)-1 {
 				broken(RowIsWhole, "attempt %d runs and is not the newest", i+1)

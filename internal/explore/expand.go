@@ -67,9 +67,18 @@ func (x *explorer) expand(s *state, emit func(action, *state)) {
 	x.step(action{kind: tick, fair: !x.fairTook}, s, &next)
 }
 
-// ended reports whether the operation is terminal or waits for a person.
+// ended reports whether the operation is terminal or waits for a person, and no
+// look-up is left to be made for a second effect.
 func (x *explorer) ended(s *state) bool {
-	return s.row.state.Terminal() || s.row.state == onceward.StateNeedsReview
+	r := &s.row
+	if r.state == onceward.StateSucceeded && x.config.Probe && x.config.Effect.Writes() && !r.retired {
+		for i := range r.tries[:r.count] {
+			if r.tries[i].status == onceward.StatusOpen {
+				return false
+			}
+		}
+	}
+	return r.state.Terminal() || r.state == onceward.StateNeedsReview
 }
 
 // check holds the rules of states.

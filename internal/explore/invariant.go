@@ -16,9 +16,10 @@ const (
 	EvidenceIsKept              // what an attempt's holder reports is stored in every state
 	SecondIsNotHidden           // two known effects: broken, alarm, pause, a person
 	TerminalStays               // a terminal state is left only by the events that may
-	NoWrongStart                // no start after cancel, without approval, past not_after, or with an attempt open
+	NoWrongStart                // no start after cancel or a refusal for good, without approval, past not_after, or with an attempt open
 	BudgetIsKept                // no more attempts than the contract's budget and what was granted on top
 	NoWrongSend                 // nothing on the wire while paused, past the lease, past not_after
+	CredentialsPause            // a refused credential pauses the tool
 	NumbersRise                 // every attempt has a higher number than all before it
 	LateIsFenced                // a result of an older attempt changes no newer one
 	LeasesLast                  // nobody ends a lease that still runs, or prolongs one that is over
@@ -44,7 +45,7 @@ func Invariants() []Invariant {
 var invariantNames = [...]string{
 	Upheld: "upheld", OneEffect: "one effect", EndsAreTrue: "ends are true", DoneIsTrue: "done is true", ProofPerAttempt: "proof per attempt",
 	EndsNeedEvidence: "ends need evidence", EvidenceIsKept: "evidence is kept", SecondIsNotHidden: "a second effect is not hidden", TerminalStays: "terminal stays",
-	NoWrongStart: "no wrong start", BudgetIsKept: "the budget is kept", NoWrongSend: "no wrong send", NumbersRise: "attempt numbers rise", LateIsFenced: "late results are fenced",
+	NoWrongStart: "no wrong start", BudgetIsKept: "the budget is kept", NoWrongSend: "no wrong send", CredentialsPause: "a refused credential pauses", NumbersRise: "attempt numbers rise", LateIsFenced: "late results are fenced",
 	LeasesLast: "leases last", OnlyEndedRetire: "only ended records retire", KeysStayTaken: "keys stay taken", RequestIsKept: "the request is kept",
 	RowIsWhole: "the row is whole", TableIsKept: "the table is kept", OneAtATime: "one at a time on a resource", EveryScheduleEnds: "every fair schedule ends", PeopleCanAnswer: "people can answer",
 }
