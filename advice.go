@@ -64,14 +64,31 @@ func (o *Operation) failedAdvice() Advice {
 }
 
 // AdviceFor says what an error means for whoever gets it. The hint of the error
-// takes the place of the code's own sentence.
+// takes the place of the code's own sentence, unless it is meant for an operator.
 func AdviceFor(err error) Advice {
 	a := CodeOf(err).Advice()
 	var e *Error
-	if errors.As(err, &e) && e.Hint != "" {
+	if errors.As(err, &e) && e.Hint != "" && !e.Code.ForOperators() {
 		a.Sentence = e.Hint
 	}
 	return a
+}
+
+// ForOperators reports whether message and hint of an error of this code speak
+// to whoever runs the server: of hosts, settings and files. Callers get the
+// code's own advice instead; the rest belongs into the log.
+func (c Code) ForOperators() bool {
+	switch c {
+	case CodeLedgerUnavailable, CodeMayBeRecorded, CodeLedgerReadOnly, CodeLedgerForeign, CodeLedgerTooNew, CodeLedgerCorrupt,
+		CodeContractInvalid, CodeContractSuperseded, CodeConfigInvalid, CodeInternal:
+		return true
+	case CodeInvalidRequest, CodeInvalidInput, CodeTooLarge, CodeUnsupportedMedia, CodeUnsupportedPolicy, CodeCursorInvalid,
+		CodeKeyMissing, CodeKeyInvalid, CodeKeyAmbiguous, CodeKeyReused, CodeKeyRetired, CodeKeyCollision, CodeDuplicate, CodeStillRunning,
+		CodeToolNotFound, CodeOperationNotFound, CodeAttemptNotFound, CodeRouteNotFound, CodeMethodNotAllowed,
+		CodeUnauthenticated, CodeForbidden, CodeOriginRefused, CodeStateForbids, CodeFenceLost, CodeEvidenceRequired, CodeConfirmationNeeded,
+		CodeReplayRefused, CodeOperationFailed, CodeRateLimited, CodeOverloaded, CodeWriteConflict, CodeCanceled, CodeProviderUnreachable:
+	}
+	return false
 }
 
 // Advice says what the code means for whoever gets it. Whatever is not said to

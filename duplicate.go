@@ -17,6 +17,11 @@ func (l *Ledger) duplicate(ctx context.Context, in *Intent, t Tool, p *Prepared,
 	if err := l.sameIntention(ctx, t, p, op); err != nil {
 		return nil, err
 	}
+	return l.sameAgain(ctx, in, op, wait)
+}
+
+// sameAgain answers a request whose intention is known to be the stored one.
+func (l *Ledger) sameAgain(ctx context.Context, in *Intent, op *Operation, wait time.Duration) (*Answer, error) {
 	if err := refuseDuplicate(in.OnDuplicate, op); err != nil {
 		return nil, err
 	}

@@ -159,3 +159,32 @@ func TestAForkOfAnInputThatIsNotKeptHasToBringIt(t *testing.T) {
 		})
 	}
 }
+
+// The first operation's record is retired, and its input with it: who asks for
+// the fork again gets the same fork, and a fork that never was needs the input.
+func TestAForkAskedForAgainAfterTheFirstIsRetiredIsTheSameFork(t *testing.T) {
+	t.Parallel()
+	onEachStore(t, oncewardtest.NewTool("t.write", onceward.EffectUnsafeWrite, keptForADay), func(t *testing.T, w *world) {
+		first := w.ask(`{"id":"a"}`)
+		w.clock.Advance(kept - time.Hour)
+		fork, err := w.fork(first.Operation, "b", "ordered twice", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.clock.Advance(2 * time.Hour)
+		if n := w.retire(); n != 1 {
+			t.Fatalf("%d records were slimmed, want the first", n)
+		}
+		again, err := w.fork(first.Operation, "b", "ordered twice", "")
+		if err != nil || again.Operation.ID != fork.Operation.ID || again.Decision != onceward.DecisionReplayed || again.Operation.State != onceward.StateSucceeded {
+			t.Fatalf("the fork asked for again is %+v, %v", again, err)
+		}
+		_, err = w.fork(first.Operation, "c", "ordered again", "")
+		wantCode(t, err, onceward.CodeInvalidRequest)
+		w.clock.Advance(kept)
+		w.retire()
+		_, err = w.fork(first.Operation, "b", "ordered twice", "")
+		wantCode(t, err, onceward.CodeKeyRetired)
+		w.wantWrites(2)
+	})
+}

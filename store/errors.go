@@ -28,7 +28,7 @@ func Superseded(c *onceward.ContractVersion) error {
 	return &onceward.Error{
 		Code: onceward.CodeContractSuperseded, Op: "activate contract",
 		Message: "the ledger holds a newer version of " + string(c.Tool) + " than " + c.Version,
-		Hint:    "load the newer contract, or activate this one by force",
+		Hint:    "load the newer contract; to put this version in force again on purpose, start with onceward serve --reactivate",
 	}
 }
 

@@ -74,7 +74,7 @@ func (c *call) batchResult(a onceward.BatchAnswer) BatchResult {
 	if a.Err != nil {
 		return c.refusedItem(a.Err)
 	}
-	status, ok, p := itemAnswer(a.Answer, c.who)
+	status, ok, p := itemAnswer(a.Answer, c.operation(a.Answer.Operation))
 	if p != nil {
 		return BatchResult{Status: status, Decision: p.Decision, Problem: p}
 	}

@@ -85,7 +85,7 @@ func BenchmarkAnswer(b *testing.B) {
 	a := &onceward.Answer{Operation: op, Decision: onceward.DecisionReplayed}
 	b.ReportAllocs()
 	for b.Loop() {
-		status, ok, _ := itemAnswer(a, onceward.LocalPrincipal())
+		status, ok, _ := itemAnswer(a, operation(a.Operation, onceward.LocalPrincipal()))
 		writeJSON(&sink{header: http.Header{}}, status, mediaJSON, ok)
 	}
 }

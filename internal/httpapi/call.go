@@ -87,7 +87,12 @@ func (c *call) log500(p *Problem, err error) {
 			return
 		}
 	}
-	c.log.ErrorContext(c.req.Context(), "request refused", "route", c.route.Name, "code", p.Code, "request", c.w.Header().Get(RequestIDHeader), "error", err)
+	line := []any{"route", c.route.Name, "code", p.Code, "request", c.w.Header().Get(RequestIDHeader), "error", err}
+	var e *onceward.Error
+	if errors.As(err, &e) && e.Hint != "" {
+		line = append(line, "hint", e.Hint)
+	}
+	c.log.ErrorContext(c.req.Context(), "request refused", line...)
 }
 
 // panicked answers a defect without a word about it, and logs it with its stack.

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode"
 
 	"github.com/onceward/onceward"
 )
@@ -18,7 +19,8 @@ import (
 //	json  the member's name; with omitempty or omitzero it may be left out
 //	doc   what it means (OpenAPI)
 //	enum  the name of its list of values in enums (OpenAPI)
-//	max   the name of its limit in textLimits; a longer string is refused
+//	max   the name of its limit in textLimits; a longer string is refused, and of
+//	      a label whatever is not plain
 //
 // A member that is there is not null. One that may be left out is a pointer, a
 // slice or a map, so that absent is told from empty. A json.RawMessage takes any
@@ -96,6 +98,7 @@ type field struct {
 	name     string
 	required bool
 	max      int
+	label    bool // a name of one line: its text is plain
 	typ      reflect.Type
 	tag      reflect.StructTag
 }
@@ -114,7 +117,7 @@ func planOf(t reflect.Type) *plan {
 			continue
 		}
 		p.byName[name] = len(p.fields)
-		p.fields = append(p.fields, field{index: i, name: name, typ: f.Type, max: textLimits[f.Tag.Get("max")], tag: f.Tag, required: !strings.Contains(options, "omit")})
+		p.fields = append(p.fields, field{index: i, name: name, typ: f.Type, max: textLimits[f.Tag.Get("max")], label: f.Tag.Get("max") == "label", tag: f.Tag, required: !strings.Contains(options, "omit")})
 	}
 	stored, _ := plans.LoadOrStore(t, p)
 	return stored.(*plan)
@@ -197,7 +200,10 @@ func decodeText(n *onceward.Node, into reflect.Value, path string, f *field) err
 	if f.max > 0 && len(s) > f.max {
 		return misplaced(onceward.CodeTooLarge, n, fmt.Sprintf("%s is longer than %d bytes", path, f.max), "shorten it")
 	}
-	if f.max > 0 && !printable(s) {
+	switch {
+	case f.label && !plain(s):
+		return misplaced(onceward.CodeInvalidRequest, n, path+" has "+notPlain, labelHint)
+	case f.max > 0 && !printable(s):
 		return misplaced(onceward.CodeInvalidRequest, n, path+" has a control character", "send text without control characters")
 	}
 	into.SetString(s)
@@ -213,6 +219,19 @@ func printable(s string) bool {
 	}
 	return true
 }
+
+// plain reports whether s is text of one line that looks the same to whoever
+// reads it: no control character, no line break, and nothing that is invisible
+// or turns the text around it round.
+func plain(s string) bool {
+	return !strings.ContainsFunc(s, func(r rune) bool { return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) })
+}
+
+// What is said of a label that is not plain.
+const (
+	notPlain  = "a control or format character"
+	labelHint = "send one line of visible text"
+)
 
 func decodeDuration(n *onceward.Node, into reflect.Value, path string) error {
 	s, ok := n.Text()

@@ -242,6 +242,7 @@ func TestRetiredKeySaysWhatItWas(t *testing.T) {
 	id := w.settled(probed)
 	reference := w.get("/v1/operations/" + id).text("operation.reference")
 	w.force(id, onceward.Retired{})
+	w.get("/v1/operations/"+id).want(200, "operation.retired", true).lacks("operation.attempts", "operation.open_attempts") // they went with the record
 	r := w.submit(probed, firstInput).want(409, "code", "key_retired", "operation_id", id)
 	if want := "the key was used at 2026-01-02T03:04:05Z, ended as succeeded and its record was retired; the effect's reference is " + reference; r.text("detail") != want {
 		t.Errorf("detail is %q, want %q", r.text("detail"), want)

@@ -33,6 +33,7 @@ const (
 	anew     = "drafts.save"     // a retired key may be used anew
 	digested = "letters.send"    // keeps no input and no result
 	reading  = "contacts.search" // writes nothing
+	serially = "rooms.book"      // one at a time per account
 )
 
 // world is an API over a ledger in memory, with a clock that moves when told
@@ -97,6 +98,8 @@ func (w *world) authenticate(*http.Request) (onceward.Principal, error) {
 
 func fixtureTools() []onceward.Tool {
 	write := onceward.EffectProbedWrite
+	serial := oncewardtest.NewTool(serially, write)
+	serial.SerializeBy = "account"
 	return []onceward.Tool{
 		oncewardtest.NewTool(probed, write, func(i *onceward.ToolInfo) {
 			i.Description, i.InputSchema = "Open a ticket", []byte(`{"type": "object"}`)
@@ -110,6 +113,7 @@ func fixtureTools() []onceward.Tool {
 			i.KeepResult, i.Policy.KeepInput = onceward.KeepDigest, onceward.KeepDigest
 		}),
 		oncewardtest.NewTool(reading, onceward.EffectRead),
+		serial,
 	}
 }
 

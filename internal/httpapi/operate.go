@@ -117,7 +117,7 @@ func getOperation(c *call) error {
 		return err
 	}
 	c.operationHeaders(op, c.ledger.RetryAfter(op))
-	o := operation(op, c.who)
+	o := c.operation(op)
 	o.AttemptList, o.Events = attempts(op), events(op.Story(records), c.who.SeesResult(op))
 	writeJSON(c.w, http.StatusOK, mediaJSON, &OperationState{Operation: o, Advice: adviceUnlessDone(op)})
 	return nil
@@ -260,5 +260,5 @@ func (c *call) changed(op *onceward.Operation) {
 		status = http.StatusAccepted
 	}
 	c.operationHeaders(op, c.ledger.RetryAfter(op))
-	writeJSON(c.w, status, mediaJSON, &OperationState{Operation: operation(op, c.who), Advice: adviceUnlessDone(op)})
+	writeJSON(c.w, status, mediaJSON, &OperationState{Operation: c.operation(op), Advice: adviceUnlessDone(op)})
 }

@@ -22,15 +22,16 @@ type Operation struct {
 	Run              string          `json:"run,omitempty"`
 	CorrelationID    string          `json:"correlation_id,omitempty"`
 	Actor            string          `json:"actor" doc:"The principal of the first request."`
-	Attempts         int             `json:"attempts" doc:"How many attempts were started."`
+	Attempts         *int            `json:"attempts,omitempty" doc:"How many attempts were started; absent once that went with the record."`
 	ProviderKey      string          `json:"provider_key,omitempty" doc:"The key or marker that the provider sees, equal on every attempt."`
 	Reference        string          `json:"reference,omitempty" doc:"The provider's name of the effect."`
 	ReferencePending bool            `json:"reference_pending,omitempty" doc:"The effect is proven, its reference could not be read."`
 	Result           *Result         `json:"result,omitempty" doc:"The provider's answer."`
 	ResultWithheld   bool            `json:"result_withheld,omitempty" doc:"There is a result, and it is another principal's."`
-	OpenAttempts     int             `json:"open_attempts" doc:"Attempts that may have had their effect and that nothing has settled."`
+	OpenAttempts     *int            `json:"open_attempts,omitempty" doc:"Attempts that may have had their effect and that nothing has settled; absent once they went with the record."`
 	CancelRequested  bool            `json:"cancel_requested" doc:"Somebody wants it not to happen; until it is settled that is a wish."`
 	Parked           string          `json:"parked,omitempty" enum:"parked" doc:"Why it waits although it could start."`
+	BlockedBy        string          `json:"blocked_by,omitempty" doc:"The operation that holds the resource which this one waits for; not in lists."`
 	ReviewReason     string          `json:"review_reason,omitempty" doc:"Why a person is asked."`
 	Error            *OperationError `json:"error,omitempty" doc:"Why it is not done: of the last attempt that was not, or is unknown."`
 	Approval         *Approval       `json:"approval,omitempty" doc:"There if the contract asks for one."`
@@ -74,10 +75,14 @@ func operation(op *onceward.Operation, who onceward.Principal) *Operation {
 	o := &Operation{
 		ID: op.ID.String(), Tenant: string(op.Tenant), Tool: string(op.Tool), ContractVersion: op.Contract, Key: string(op.Key),
 		Generation: int(op.Generation), Digest: op.Digest.String(), State: op.State.String(), Run: op.Run, CorrelationID: op.CorrelationID,
-		Actor: op.Actor, Attempts: op.Attempt(), ProviderKey: op.ProviderKey, Reference: op.Reference, ReferencePending: op.RefPending,
-		OpenAttempts: op.OpenAttempts(), CancelRequested: op.CancelRequested, Parked: string(op.Parked), ReviewReason: op.ReviewReason,
+		Actor: op.Actor, ProviderKey: op.ProviderKey, Reference: op.Reference, ReferencePending: op.RefPending,
+		CancelRequested: op.CancelRequested, Parked: string(op.Parked), ReviewReason: op.ReviewReason,
 		Approval: approval(op), Retired: op.Retired, Error: operationError(op),
 		CreatedAt: op.CreatedAt.UTC(), UpdatedAt: op.UpdatedAt.UTC(), CompletedAt: op.CompletedAt.UTC(), DueAt: op.DueAt.UTC(),
+	}
+	if !op.Retired {
+		made, open := op.Attempt(), op.OpenAttempts()
+		o.Attempts, o.OpenAttempts = &made, &open
 	}
 	if op.Result != nil {
 		if who.SeesResult(op) {
@@ -85,6 +90,19 @@ func operation(op *onceward.Operation, who onceward.Principal) *Operation {
 		} else {
 			o.ResultWithheld = true
 		}
+	}
+	return o
+}
+
+// operation shows an operation to whoever asks, with what it waits for.
+func (c *call) operation(op *onceward.Operation) *Operation {
+	o := operation(op, c.who)
+	holder, err := c.ledger.BlockedBy(c.req.Context(), op)
+	switch {
+	case err != nil: // the answer holds without it
+		c.log.WarnContext(c.req.Context(), "holder of a resource not found out", "operation", o.ID, "error", err)
+	case !holder.IsZero():
+		o.BlockedBy = holder.String()
 	}
 	return o
 }

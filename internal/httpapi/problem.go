@@ -94,8 +94,8 @@ func Status(c onceward.Code) int {
 // Title is a code in words.
 func Title(c onceward.Code) string { return codes[c].title }
 
-// problemOf describes an error. What a defect says about itself stays in the
-// log; messages of typed errors hold no payloads or secrets, their causes may.
+// problemOf describes an error. What speaks to operators stays in the log;
+// messages of typed errors hold no payloads or secrets, their causes may.
 func problemOf(err error) *Problem {
 	code := onceward.CodeOf(err)
 	info, ok := codes[code]
@@ -106,7 +106,7 @@ func problemOf(err error) *Problem {
 	p.advise(onceward.AdviceFor(err))
 	var e *onceward.Error
 	if errors.As(err, &e) {
-		if info.status != http.StatusInternalServerError {
+		if !code.ForOperators() {
 			p.Detail = e.Message
 		}
 		if !e.OperationID.IsZero() {

@@ -138,3 +138,20 @@ func TestUsualRequestIsNotLogged(t *testing.T) {
 		t.Errorf("the log has %s", w.log)
 	}
 }
+
+// What an operator has to mend is in the log; the caller is told what to do.
+func TestWhoAsksIsNotToldHowToMendTheLedger(t *testing.T) {
+	t.Parallel()
+	for code, says := range map[onceward.Code]string{onceward.CodeLedgerUnavailable: "the provider was not called", onceward.CodeLedgerReadOnly: "the provider was not called",
+		onceward.CodeLedgerForeign: "did nothing", onceward.CodeLedgerTooNew: "did nothing", onceward.CodeMayBeRecorded: "may have been recorded", onceward.CodeContractSuperseded: "did nothing"} {
+		w := openWorld(t, func(o *onceward.Options) { o.Writer = nil })
+		w.store.breakWith(&onceward.Error{Code: code, Message: "cannot reach PostgreSQL at db7:5432", Hint: "raise max_connections on db7"})
+		r := w.submit(probed, firstInput).want(503, "code", code)
+		if strings.Contains(r.raw, "db7") || !strings.Contains(r.text("advice"), says) || r.body["retryable"] == true && !strings.Contains(r.text("advice"), "the same") {
+			t.Errorf("%s: the caller is told %s", code, r.raw)
+		}
+		if log := w.log.String(); !strings.Contains(log, "db7:5432") || !strings.Contains(log, "raise max_connections") {
+			t.Errorf("%s: the log lacks what to do: %s", code, log)
+		}
+	}
+}

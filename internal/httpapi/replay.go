@@ -28,7 +28,7 @@ func planReplay(c *call) error {
 		return err
 	}
 	c.operationHeaders(p.Operation, 0)
-	writeJSON(c.w, http.StatusOK, mediaJSON, &ReplayPlan{Operation: operation(p.Operation, c.who), Verdict: string(p.Verdict), Reasons: p.Reasons,
+	writeJSON(c.w, http.StatusOK, mediaJSON, &ReplayPlan{Operation: c.operation(p.Operation), Verdict: string(p.Verdict), Reasons: p.Reasons,
 		Sentence: p.Sentence, Probe: p.Probe})
 	return nil
 }

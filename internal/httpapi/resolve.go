@@ -8,6 +8,7 @@ type ResolveRequest struct {
 	Then      *string `json:"then,omitempty" enum:"then" doc:"What follows from not_performed: retry or fail. Needed with it, refused with the others."`
 	Reference *string `json:"reference,omitempty" max:"reference" doc:"The provider's name of the effect; a write that succeeded needs it."`
 	Reason    *string `json:"reason,omitempty" max:"reason" doc:"How it is known. Reference or reason is needed."`
+	Attempt   *int    `json:"attempt,omitempty" doc:"The newest attempt that the person saw: if another one was made since, nothing is settled. Absent: that of the moment in which the request arrives."`
 }
 
 // resolve is POST /v1/operations/{id}/resolve.
@@ -38,6 +39,11 @@ func (in *ResolveRequest) resolved() (onceward.Resolved, error) {
 		return onceward.Resolved{}, err
 	}
 	r := onceward.Resolved{Outcome: outcome, Reference: text(in.Reference), Reason: text(in.Reason)}
+	if in.Attempt != nil {
+		if r.Attempt = *in.Attempt; r.Attempt < 1 {
+			return r, &onceward.Error{Code: onceward.CodeInvalidRequest, Message: "attempt is not the number of an attempt", Hint: "give the number of the newest attempt that you saw, or leave it out"}
+		}
+	}
 	switch {
 	case outcome != onceward.ResolvedNotPerformed && in.Then != nil:
 		return r, &onceward.Error{Code: onceward.CodeInvalidRequest, Message: "then goes with the outcome not_performed only", Hint: "leave it out"}

@@ -228,3 +228,26 @@ func TestToolWhoseContractIsGoneCanStillBeResumed(t *testing.T) {
 	w.post("/v1/tools/old.tool/resume", "").want(200, "released", 0)
 	w.post("/v1/tools/old.tool/resume", "").want(404)
 }
+
+func TestResolveOfAnAttemptThatIsNotTheNewestIsRefused(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	id := w.reviewed()
+	w.post("/v1/operations/"+id+"/resolve", `{"outcome":"succeeded","reference":"fax-7","attempt":0}`).want(400, "code", "invalid_request")
+	w.post("/v1/operations/"+id+"/resolve", `{"outcome":"succeeded","reference":"fax-7","attempt":2}`).want(409, "code", "state_forbids", "detail", "resolved is not allowed in needs_review: another attempt was made since the person looked")
+	w.get("/v1/operations/"+id).want(200, "operation.state", "needs_review")
+	w.post("/v1/operations/"+id+"/resolve", `{"outcome":"succeeded","reference":"fax-7","attempt":1}`).want(200, "operation.state", "succeeded")
+}
+
+func TestOperationThatWaitsForAResourceNamesWhoHoldsIt(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.provider.Script(oncewardtest.FaultAnswerLost)
+	first := w.submit(serially, `{"id":"a","account":"x"}`, `"wait":"0s"`).text("operation.id")
+	w.quiet()
+	second := w.submit(serially, `{"id":"b","account":"x"}`, `"wait":"0s"`).want(202, "operation.parked", "serialized", "operation.blocked_by", first).text("operation.id")
+	w.get("/v1/operations/"+second).want(200, "operation.blocked_by", first)
+	w.get("/v1/operations/" + first).want(200).lacks("operation.blocked_by")
+	w.pass(time.Second)
+	w.get("/v1/operations/"+second).want(200, "operation.state", "succeeded").lacks("operation.blocked_by")
+}

@@ -105,8 +105,8 @@ func checkLabel(name string, value *string) error {
 		return nil
 	case len(*value) > LabelBytesMax:
 		return onceward.Errorf(onceward.CodeTooLarge, "%s is longer than %d bytes", name, LabelBytesMax)
-	case !printable(*value) || strings.ToValidUTF8(*value, "") != *value:
-		return onceward.Errorf(onceward.CodeInvalidRequest, "%s has a control character, or is not UTF-8", name)
+	case !plain(*value) || strings.ToValidUTF8(*value, "") != *value:
+		return &onceward.Error{Code: onceward.CodeInvalidRequest, Message: name + " has " + notPlain + ", or is not UTF-8", Hint: labelHint}
 	}
 	return nil
 }
@@ -218,8 +218,7 @@ func visible(s string) bool {
 }
 
 // itemAnswer is the answer to a request for an operation: one of the two is nil.
-func itemAnswer(a *onceward.Answer, who onceward.Principal) (status int, ok *OperationAnswer, p *Problem) {
-	op := operation(a.Operation, who)
+func itemAnswer(a *onceward.Answer, op *Operation) (status int, ok *OperationAnswer, p *Problem) {
 	switch a.Operation.State {
 	case onceward.StateSucceeded:
 		return http.StatusOK, &OperationAnswer{Operation: op, Decision: string(a.Decision)}, nil
@@ -248,7 +247,7 @@ func failedProblem(a *onceward.Answer, op *Operation) *Problem {
 // answer writes the answer to a request for an operation.
 func (c *call) answer(a *onceward.Answer) {
 	c.operationHeaders(a.Operation, a.RetryAfter)
-	status, ok, p := itemAnswer(a, c.who)
+	status, ok, p := itemAnswer(a, c.operation(a.Operation))
 	if p != nil {
 		writeProblem(c.w, c.req, p)
 		return
