@@ -46,7 +46,7 @@ func TestAClockJumpEndsNoLeaseAndProvesNoAbsence(t *testing.T) {
 	for name, looker := range lookers {
 		t.Run("Lease/"+name, func(t *testing.T) {
 			t.Parallel()
-			onEachStore(t, tool, func(t *testing.T, w *world) {
+			onEveryStore(t, tool, func(t *testing.T, w *world) {
 				var a *onceward.Answer
 				slow := w.provider.HoldAnswer()
 				r := looker(t, w, func() {
@@ -71,7 +71,7 @@ func TestAClockJumpEndsNoLeaseAndProvesNoAbsence(t *testing.T) {
 		})
 		t.Run("Absence/"+name, func(t *testing.T) {
 			t.Parallel()
-			onEachStore(t, tool, func(t *testing.T, w *world) {
+			onEveryStore(t, tool, func(t *testing.T, w *world) {
 				var a *onceward.Answer
 				w.provider.Script(oncewardtest.FaultLate)
 				r := looker(t, w, func() { a = w.ask(`{"id":"a"}`) })
@@ -81,7 +81,7 @@ func TestAClockJumpEndsNoLeaseAndProvesNoAbsence(t *testing.T) {
 	}
 	t.Run("Absence/AfterTheOwnersDeath", func(t *testing.T) {
 		t.Parallel()
-		onEachStore(t, tool, func(t *testing.T, w *world) {
+		onEveryStore(t, tool, func(t *testing.T, w *world) {
 			w.provider.Script(oncewardtest.FaultLate)
 			w.crash("dispatch.after_send", `{"id":"a"}`)
 			w.ahead.Add(int64(jump))
@@ -109,7 +109,7 @@ func (w *world) comesLate(r *replica, op *onceward.Operation) {
 // A jump suspends, and does not end, recovery.
 func TestAfterAClockJumpRecoveryGoesOnInTime(t *testing.T) {
 	t.Parallel()
-	onEachStore(t, oncewardtest.NewTool("t.write", onceward.EffectProbedWrite, slowToSettle), func(t *testing.T, w *world) {
+	onEveryStore(t, oncewardtest.NewTool("t.write", onceward.EffectProbedWrite, slowToSettle), func(t *testing.T, w *world) {
 		w.crash("dispatch.before_send", `{"id":"a"}`)
 		w.step(1)
 		w.ahead.Add(int64(jump))
@@ -144,7 +144,7 @@ func TestAProcessWhoseClockIsOffWorksByTheDatabases(t *testing.T) {
 		tool := oncewardtest.NewTool("t.write", onceward.EffectProbedWrite, slowToSettle)
 		t.Run(name+"/Lease", func(t *testing.T) {
 			t.Parallel()
-			onEachStore(t, tool, func(t *testing.T, w *world) {
+			onEveryStore(t, tool, func(t *testing.T, w *world) {
 				other := wrong(w)
 				other.passSlowly(5*time.Minute, 10*time.Second)
 				w.work()
@@ -172,7 +172,7 @@ func TestAProcessWhoseClockIsOffWorksByTheDatabases(t *testing.T) {
 		})
 		t.Run(name+"/Absence", func(t *testing.T) {
 			t.Parallel()
-			onEachStore(t, tool, func(t *testing.T, w *world) {
+			onEveryStore(t, tool, func(t *testing.T, w *world) {
 				other := wrong(w)
 				w.provider.Script(oncewardtest.FaultLate)
 				a := other.ask(`{"id":"a"}`)

@@ -131,7 +131,7 @@ func TestAClaimLongAfterTheLastBeatIsFoundAfterACrash(t *testing.T) {
 func TestADatabaseThatGoesAwayDuringRecoveryIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	const left = 20
-	onEachStore(t, oncewardtest.NewTool("t.write", onceward.EffectProbedWrite), func(t *testing.T, w *world) {
+	onEveryStore(t, oncewardtest.NewTool("t.write", onceward.EffectProbedWrite), func(t *testing.T, w *world) {
 		all := w.another(silent).leave(left)
 		w.restart()
 		w.clock.Advance(overdue)

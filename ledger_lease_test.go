@@ -32,7 +32,7 @@ func TestALateResultChangesNoNewerAttempt(t *testing.T) {
 		for _, newer := range []string{"Running", "Done"} {
 			t.Run(late.name+"WhileTheNewerIs"+newer, func(t *testing.T) {
 				t.Parallel()
-				onEachStore(t, oncewardtest.NewTool("t.write", onceward.EffectKeyedWrite), func(t *testing.T, w *world) {
+				onEveryStore(t, oncewardtest.NewTool("t.write", onceward.EffectKeyedWrite), func(t *testing.T, w *world) {
 					w.provider.Script(late.fault)
 					first := w.provider.HoldAnswer()
 					a, err := w.submit(`{"id":"a"}`)
@@ -78,7 +78,7 @@ func TestALateResultChangesNoNewerAttempt(t *testing.T) {
 
 func TestRecoveryThatReadAStaleRowChangesNothing(t *testing.T) {
 	t.Parallel()
-	onEachStore(t, oncewardtest.NewTool("t.write", onceward.EffectUnsafeWrite), func(t *testing.T, w *world) {
+	onEveryStore(t, oncewardtest.NewTool("t.write", onceward.EffectUnsafeWrite), func(t *testing.T, w *world) {
 		slow := w.provider.HoldAnswer()
 		a, err := w.submit(`{"id":"a"}`)
 		if err != nil {
@@ -110,7 +110,7 @@ func TestAYoungRowAndALiveLeaseAreLeftAlone(t *testing.T) {
 	for _, attempt := range []int{1, 2} {
 		t.Run(fmt.Sprintf("Attempt%d", attempt), func(t *testing.T) {
 			t.Parallel()
-			onEachStore(t, oncewardtest.NewTool("t.write", onceward.EffectKeyedWrite), func(t *testing.T, w *world) {
+			onEveryStore(t, oncewardtest.NewTool("t.write", onceward.EffectKeyedWrite), func(t *testing.T, w *world) {
 				other := w.another()
 				other.pass(time.Minute) // it has watched for long enough to believe in leases
 				var slow *oncewardtest.Held
@@ -172,7 +172,7 @@ func TestAProcessNeverExpiresItsOwnLiveAttempt(t *testing.T) {
 // settled by another one, and then it goes on.
 func TestALateWriteIsStoppedAtTheConnection(t *testing.T) {
 	t.Parallel()
-	onEachStore(t, oncewardtest.NewTool("t.write", onceward.EffectProbedWrite), func(t *testing.T, w *world) {
+	onEveryStore(t, oncewardtest.NewTool("t.write", onceward.EffectProbedWrite), func(t *testing.T, w *world) {
 		other := w.another()
 		slow := w.provider.HoldFirstByte()
 		a, err := w.submit(`{"id":"a"}`)
@@ -208,7 +208,7 @@ func TestATerminalOperationStaysSoWhateverALatePassWrites(t *testing.T) {
 	} {
 		t.Run(pass.name, func(t *testing.T) {
 			t.Parallel()
-			onEachStore(t, oncewardtest.NewTool("t.write", pass.effect), func(t *testing.T, w *world) {
+			onEveryStore(t, oncewardtest.NewTool("t.write", pass.effect), func(t *testing.T, w *world) {
 				w.provider.Script(oncewardtest.FaultRequestLost)
 				a := w.ask(`{"id":"a"}`)
 				other := w.another()

@@ -113,7 +113,7 @@ func TestWhateverRacesTheSlimmingOfARecordIsRefusedOrFirst(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			tool := oncewardtest.NewTool("t.write", onceward.EffectProbedWrite, keptForADay, func(i *onceward.ToolInfo) { i.Policy.MaxAttempts = 1 })
-			onEachStore(t, tool, func(t *testing.T, w *world) {
+			onEveryStore(t, tool, func(t *testing.T, w *world) {
 				w.provider.Script(c.fault)
 				a := w.ask(`{"id":"a"}`)
 				if c.word != nil {
@@ -166,7 +166,7 @@ func notPerformed(r *replica, op *onceward.Operation) error {
 // not the old one's answer, however many ask for it at once.
 func TestARetiredKeyTakenAnewIsANewEffect(t *testing.T) {
 	t.Parallel()
-	onEachStore(t, oncewardtest.NewTool("t.write", onceward.EffectKeyedWrite, reusable), func(t *testing.T, w *world) {
+	onEveryStore(t, oncewardtest.NewTool("t.write", onceward.EffectKeyedWrite, reusable), func(t *testing.T, w *world) {
 		first := w.ask(`{"id":"a","n":1}`)
 		w.clock.Advance(2 * kept)
 		if n := w.retire(); n != 1 {
