@@ -52,6 +52,7 @@ type spec struct {
 	Hosts       texts        `field:"hosts" doc:"Hosts (host or host:port) that may be talked to. Default: those of the URLs at load. A private host is reached only if its name or address stands here or in a URL."`
 	Source      *reread      `field:"source" doc:"How to read the record that caused the write again."`
 	Audit       *audit       `field:"audit" doc:"How to list the provider's objects, to find those that no operation explains."`
+	Sandbox     *sandbox     `field:"sandbox" doc:"Where the tool may be drilled (onceward drill): nothing is ever drilled anywhere else."`
 	Automations yesNo        `field:"repeat_runs_automations" default:"false" doc:"A repeat of the request leaves one object but runs the provider's automations again."`
 }
 
@@ -177,4 +178,10 @@ type audit struct {
 	Found     pattern `field:"found,required" doc:"One ${…} over the answer: the list of objects."`
 	Reference pattern `field:"reference,required" doc:"The provider's name of one object: one ${…} over item."`
 	Operation pattern `field:"operation" doc:"The provider key that the object carries: one ${…} over item."`
+}
+
+type sandbox struct {
+	group
+	Hosts    texts `field:"hosts,required" doc:"Hosts (host or host:port) at which drills may write. A host of production does not belong here."`
+	Lateness span  `field:"lateness" doc:"How late an effect of this provider can appear at worst, counted as settle is. A drill holds writes back for so long."`
 }

@@ -56,7 +56,9 @@ var LintRules = []LintRule{
 	{"no_outcome_reference", SeverityInfo, "nothing reads the provider's name of the effect"},
 	{"owner", SeverityWarning, "nobody is named whom a reviewer could ask"},
 	{"probe_finds_everything", SeverityError, "the probe does not depend on the operation"},
+	{"sandbox_not_allowed", SeverityWarning, "a host of the sandbox that spec.hosts does not let in"},
 	{"secret_in_clear", SeverityError, "a credential that is not ${secret.NAME}"},
+	{"settle_below_lateness", SeverityError, "an absence is believed before the provider's worst lateness is over"},
 	{"settle_missing", SeverityWarning, "not found counts as proof at once"},
 	{"template_reads_optional", SeverityWarning, "a URL or header is made of a field that may be absent; such a request is refused"},
 	{"unknown_format", SeverityWarning, "a format of the schema that nothing checks"},
@@ -79,6 +81,7 @@ func Lint(t *Tool) []Finding {
 	l.methods()
 	l.answers()
 	l.inputs()
+	l.sandbox()
 	slices.SortStableFunc(l.findings, func(a, b Finding) int { return cmp.Compare(a.Line, b.Line) })
 	return l.findings
 }

@@ -25,6 +25,7 @@ func (c *compiler) rules() {
 		c.problem(j.at, "spec.answer.judge_bytes", "it is from 1 byte to %d", judgeBytesMax)
 	}
 	c.hosts()
+	c.sandbox()
 }
 
 // judgeBytesMax bounds the memory that one answer may take.
