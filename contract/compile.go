@@ -62,26 +62,8 @@ func (c *compiler) compile(root *node, text []byte) {
 	c.probe()
 	c.around()
 	c.rules()
+	c.placeMissing(root)
 	c.info(root, text)
-}
-
-// admit looks up what a compiled expression takes from the surroundings.
-func (c *compiler) admit(p *program) error {
-	for _, name := range p.uses.env {
-		value, ok := c.opts.Env(name)
-		if !ok {
-			return fmt.Errorf("the environment variable %s is not set", name)
-		}
-		c.values[name] = value
-		addOnce(&c.tool.names.env, name)
-	}
-	for _, name := range p.uses.secret {
-		if _, err := c.opts.Secrets(name); err != nil {
-			return fmt.Errorf("the secret %s is not there: %w", name, err)
-		}
-		addOnce(&c.tool.names.secrets, name)
-	}
-	return nil
 }
 
 var toolNamePattern = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,127}$`)

@@ -59,11 +59,13 @@ var LintRules = []LintRule{
 	{"sandbox_not_allowed", SeverityWarning, "a host of the sandbox that spec.hosts does not let in"},
 	{"secret_in_clear", SeverityError, "a credential that is not ${secret.NAME}"},
 	{"settle_below_lateness", SeverityError, "an absence is believed before the provider's worst lateness is over"},
+	{ruleSecret, SeverityWarning, "a secret is missing here, empty, or more than one line: the contract is not served so"},
 	{"settle_missing", SeverityWarning, "not found counts as proof at once"},
 	{"template_reads_optional", SeverityWarning, "a URL or header is made of a field that may be absent; such a request is refused"},
 	{"unknown_format", SeverityWarning, "a format of the schema that nothing checks"},
 	{"unknown_input", SeverityError, "an expression reads a field that the schema does not let in, or does not declare"},
 	{"unknown_volatile", SeverityWarning, "a volatile path that the schema does not let in"},
+	{ruleVariable, SeverityWarning, "an environment variable is not set here: the contract is not served so"},
 	{"window_not_guaranteed", SeverityWarning, "a keyed write whose provider promises nothing: it counts as probed or unsafe"},
 	{"window_too_short", SeverityWarning, "the window leaves no time to send again"},
 }
@@ -81,6 +83,7 @@ func Lint(t *Tool) []Finding {
 	l.methods()
 	l.answers()
 	l.inputs()
+	l.surroundings()
 	l.sandbox()
 	slices.SortStableFunc(l.findings, func(a, b Finding) int { return cmp.Compare(a.Line, b.Line) })
 	return l.findings

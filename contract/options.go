@@ -27,6 +27,11 @@ type Options struct {
 	// again at every send, so that a rotated secret needs no restart. Its errors
 	// must not hold the value. nil is SecretsFrom(Env, "").
 	Secrets func(name string) (value string, err error)
+	// StandIns lets a load go on where a variable or a secret is missing: Lint
+	// finds it, and a value that stands in lets the rest be checked. It is for
+	// looking at files away from where they are served; a tool that was loaded so
+	// must not send anything.
+	StandIns bool
 	// ByteTail is how long bytes may outlive the lease; 0 is DefaultByteTail,
 	// NoByteTail is none.
 	ByteTail time.Duration

@@ -72,6 +72,6 @@ func (ps Problems) err() error {
 	}
 	return &onceward.Error{
 		Code: onceward.CodeContractInvalid, Op: "load contract",
-		Message: fmt.Sprintf("%d %s", len(ps), noun), Hint: "onceward contract lint shows each with its place", Err: ps,
+		Message: fmt.Sprintf("%d %s", len(ps), noun), Hint: "correct what each line names; docs/reference/contract.md and onceward contract schema have every field", Err: ps,
 	}
 }

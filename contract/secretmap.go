@@ -37,6 +37,9 @@ func (m secretMap) Find(key ref.Val) (ref.Val, bool) {
 	if err != nil {
 		return refusal("secret %s cannot be read", string(name)), true
 	}
+	if err := usableSecret(value); err != nil {
+		return refusal("secret %s cannot be used: %v", string(name), err), true
+	}
 	return types.String(value), true
 }
 

@@ -64,7 +64,8 @@ func (b *templateBuilder) compileURL(src string, s scope) (*urlTemplate, error) 
 var errHostChanges = fmt.Errorf("a value could change the host: the host is literal or ${env.NAME}, and a / ends it before the first value")
 
 // foldURL puts env values in, and joins them without a doubled slash: base URLs
-// are written with and without one at their end.
+// are written with and without one at their end. One that ends before its host
+// keeps its slashes: the path would become the host.
 func (b *templateBuilder) foldURL(t *template) (*template, error) {
 	for i := range t.parts {
 		p := &t.parts[i]
@@ -75,7 +76,7 @@ func (b *templateBuilder) foldURL(t *template) (*template, error) {
 		if err != nil {
 			return nil, err
 		}
-		if i+1 < len(t.parts) && strings.HasPrefix(t.parts[i+1].literal, "/") {
+		if i+1 < len(t.parts) && strings.HasPrefix(t.parts[i+1].literal, "/") && !strings.HasSuffix(s, "://") {
 			s = strings.TrimSuffix(s, "/")
 		}
 		*p = part{literal: s}

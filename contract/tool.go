@@ -34,6 +34,7 @@ type Tool struct {
 	env     ref.Val
 	secrets func(name string) (string, error)
 	names   toolNames
+	missing []missing // what a load with stand-ins did without
 	hosts   []string
 }
 
