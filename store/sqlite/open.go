@@ -25,9 +25,15 @@ const applicationID = 0x4f6e6365
 
 // Settings of a connection.
 const (
-	writerCacheKiB  = 16 << 10
-	readerCacheKiB  = 4 << 10
-	checkpointPages = 4000     // of the WAL, before it is copied into the database
+	writerCacheKiB = 16 << 10
+	readerCacheKiB = 4 << 10
+	// checkpointPages is how long the WAL grows, in pages, before it is copied
+	// into the database and written over from its start.
+	//
+	// Why not more: a sync of a file that grew costs about twice a sync of bytes
+	// written over (250 and 500 microseconds on ext4), and with many callers a
+	// longer WAL gained nothing that could be measured.
+	checkpointPages = 1000
 	walBytesMax     = 64 << 20 // what the WAL shrinks to after a burst
 )
 
