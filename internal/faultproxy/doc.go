@@ -3,8 +3,11 @@
 // the network and heal it.
 //
 // What it is for: tests and drills that put it between Onceward and a provider,
-// a database or a broker. It works on bytes and knows no protocol. It is free
-// of package testing, so that a program can carry it.
+// a database or a broker. It is free of package testing, so that a program can
+// carry it.
 //
-// Start reading at Fault (fault.go), then link.go, which is one connection.
+// Proxy works on bytes and knows no protocol; start reading at Fault (fault.go),
+// then link.go, which is one connection. HTTP (http.go) stands before a server
+// that is reached by https, or wherever a fault is one of HTTP: another status,
+// an answer that is held back, a request that arrives late.
 package faultproxy

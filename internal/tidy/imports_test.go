@@ -51,6 +51,7 @@ var directions = []direction{
 	{"internal/simprovider", nothing, "the judge of effects must not share code with the judged"},
 	{"internal/sim", nothing, "the judge of effects must not share code with the judged"},
 	{"internal/proctest", []string{".", "internal/simprovider"}, "it runs the built program against the provider, as processes"},
+	{"internal/drill", []string{".", "contract", "internal/faultproxy"}, "it puts faults between the program and a provider, and asks the contract what there is"},
 	{"internal/tidy", nothing, "it reads the others and runs none of them"},
 	{"cmd/onceward", everything, "it wires"},
 	{"examples", everything, "an example wires as its reader will"},
@@ -66,7 +67,7 @@ var importableByAll = map[string]string{
 var stores = []string{"store/memory", "store/sqlite", "store/postgres"}
 
 // testOnly are packages for tests; a program that is not a test needs none.
-var testOnly = []string{"store/storetest", "provider/providertest", "oncewardtest", "internal/testdb", "internal/proctest", "internal/tidy", "internal/faultproxy"}
+var testOnly = []string{"store/storetest", "provider/providertest", "oncewardtest", "internal/testdb", "internal/proctest", "internal/tidy"}
 
 // rowOf finds the row that governs a package, the one furthest down the tree.
 // The root's row governs the root alone.
