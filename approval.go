@@ -22,7 +22,7 @@ func (m *step) approvalVoided(e ApprovalVoided) error {
 
 func withoutApproval(o Operation) Operation {
 	o.ApprovalNeeded, o.ApprovedUntil = true, o.IntentAt.Add(-1)
-	o.DueAt = o.IntentAt.Add(o.Policy.ApprovalExpiry)
+	o.DueAt = o.approvalEnds()
 	return o
 }
 

@@ -49,7 +49,7 @@ func (l *Ledger) change(ctx context.Context, op *Operation, d decide) (*Operatio
 			return stored, nil
 		}
 		if stored == nil {
-			return op, &Error{Code: CodeLedgerCorrupt, Op: "record operation", OperationID: op.ID, Message: "the row is gone"}
+			return op, rowGone(op)
 		}
 		if _, err := l.hydrate(ctx, stored); err != nil {
 			return op, err
@@ -57,6 +57,15 @@ func (l *Ledger) change(ctx context.Context, op *Operation, d decide) (*Operatio
 		op = stored
 	}
 	return op, &Error{Code: CodeWriteConflict, Op: "record operation", OperationID: op.ID, Message: "the row kept changing"}
+}
+
+// rowGone is what a change is told whose row is not there: a tombstone may have
+// been dropped since it was read, nothing else ever is.
+func rowGone(op *Operation) error {
+	if op.Retired {
+		return &Error{Code: CodeOperationNotFound, Op: "record operation", OperationID: op.ID, Message: "its tombstone was dropped", Hint: "ask again: the key is free"}
+	}
+	return &Error{Code: CodeLedgerCorrupt, Op: "record operation", OperationID: op.ID, Message: "the row is gone"}
 }
 
 // maxConflicts bounds how often one change is tried on ever newer rows.

@@ -198,7 +198,7 @@ func (l *Ledger) recordOutcome(op *Operation, f fact) *Operation {
 			return stored
 		}
 		l.log.Warn("outcome not recorded yet", "operation", op.ID.String(), "error", err)
-		if poisonedRecord(err) && f.evidence != nil {
+		if Poisoned(err) && f.evidence != nil {
 			f = withoutBody(f) // a poisoned outcome is recorded lean, never dropped
 			continue
 		}
@@ -243,11 +243,6 @@ func withoutBody(f fact) fact {
 	}
 	f.evidence = nil
 	return f
-}
-
-// poisonedRecord reports whether the data, not the ledger, is at fault.
-func poisonedRecord(err error) bool {
-	return Is(err, CodeTooLarge) || Is(err, CodeInvalidInput) || Is(err, CodeLedgerCorrupt)
 }
 
 // finalRecordCodes are failures of a record that trying again cannot mend.

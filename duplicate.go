@@ -94,6 +94,9 @@ func refuseDuplicate(d OnDuplicate, op *Operation) error {
 // retiredDuplicate refuses, unless the contract says that the key may be used anew.
 func (l *Ledger) retiredDuplicate(ctx context.Context, in *Intent, t Tool, op *Operation, wait time.Duration) (*Answer, error) {
 	op, p, won, err := l.takeAnew(ctx, in, t, op, starter{})
+	if Is(err, CodeOperationNotFound) {
+		return l.Submit(ctx, *in) // its tombstone was dropped meanwhile
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package onceward
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -129,6 +130,13 @@ func CodeOf(err error) Code {
 	}
 	return CodeInternal
 }
+
+// poisonCodes say that the data of a change is at fault, and not the ledger.
+var poisonCodes = []Code{CodeTooLarge, CodeLedgerCorrupt, CodeKeyCollision, CodeInvalidInput}
+
+// Poisoned reports whether an error of a commit is the data's fault: writing the
+// same data again fails again, and other data is not concerned.
+func Poisoned(err error) bool { return slices.Contains(poisonCodes, CodeOf(err)) }
 
 // Is reports whether err carries the code anywhere in its chain.
 func Is(err error, code Code) bool { return errors.Is(err, &Error{Code: code}) }

@@ -21,10 +21,12 @@ type ToolName string
 // valid UTF-8 without NUL bytes and is at most [KeyBytesMax] long.
 type Key string
 
-// Generation counts how often a retired key was put to use anew. It is 0 for
-// the first use, and raised in the identity row by compare-and-set. It is part
-// of the provider key, so that a provider that still remembers the earlier
-// generation does not answer with the earlier effect.
+// Generation tells the uses of one key apart. It is part of the provider key, so
+// that a provider that still remembers an earlier use does not answer with that
+// one's effect. The first use has 0, or, where the contract lets tombstones end,
+// the second in which it was claimed: then nothing is left of an earlier use
+// that could be counted. It is raised in the identity row by compare-and-set
+// each time a retired key is used anew.
 type Generation uint32
 
 // OperationID identifies one operation. It is computed from the operation's

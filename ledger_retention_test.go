@@ -226,3 +226,103 @@ func TestARetiredKeyOfAnEarlierRuleIsTakenAnew(t *testing.T) {
 		}
 	})
 }
+
+const tombstoned = 30 * 24 * time.Hour
+
+func forgotten(i *onceward.ToolInfo) { i.KeepRecord, i.KeepTombstone = kept, tombstoned }
+
+// The provider knows its keys for ever, and nothing here knows the first use any
+// more: the next one is a new effect all the same.
+func TestAfterItsTombstonesTimeAKeyIsFree(t *testing.T) {
+	t.Parallel()
+	onEveryStore(t, oncewardtest.NewTool("t.write", onceward.EffectKeyedWrite, forgotten), func(t *testing.T, w *world) {
+		first := w.ask(`{"id":"a","n":1}`).Operation
+		w.provider.Script(oncewardtest.FaultInvalid)
+		failed := w.ask(`{"id":"b"}`).Operation
+		w.clock.Advance(kept)
+		if n := w.retire(); n != 2 {
+			t.Fatalf("%d records were slimmed", n)
+		}
+		w.clock.Advance(tombstoned - time.Second)
+		if n := w.retire(); n != 0 {
+			t.Fatalf("%d tombstones were dropped before their time", n)
+		}
+		_, err := w.try(`{"id":"a","n":2}`)
+		wantCode(t, err, onceward.CodeKeyRetired)
+		w.clock.Advance(2 * time.Second)
+		if n := w.retire(); n != 2 {
+			t.Fatalf("%d tombstones were dropped", n)
+		}
+		for _, op := range []*onceward.Operation{first, failed} {
+			_, err := w.ledger.Get(t.Context(), onceward.LocalPrincipal(), op.ID, 0)
+			wantCode(t, err, onceward.CodeOperationNotFound)
+		}
+		second := w.ask(`{"id":"a","n":2}`)
+		if op := second.Operation; second.Decision != onceward.DecisionFresh || op.ID != first.ID || op.ProviderKey == first.ProviderKey || op.Reference == first.Reference {
+			t.Fatalf("the second use is %s with provider key %q and reference %q", second.Decision, op.ProviderKey, op.Reference)
+		}
+		w.want(second.Operation, onceward.StateSucceeded, 2)
+		_, err = w.try(`{"id":"a","n":1}`)
+		wantCode(t, err, onceward.CodeKeyReused)
+	})
+}
+
+// A contract that keeps tombstones for ever began the row with generation 0,
+// which the next use under such a contract would have again.
+func TestATombstoneOfAKeyThatBeganUncountedIsNeverDropped(t *testing.T) {
+	t.Parallel()
+	onEachStore(t, oncewardtest.NewTool("t.write", onceward.EffectKeyedWrite, reusable), func(t *testing.T, w *world) {
+		first := w.ask(`{"id":"a"}`).Operation
+		w.clock.Advance(kept)
+		w.retire()
+		ending := oncewardtest.NewTool("t.write", onceward.EffectKeyedWrite, reusable, func(i *onceward.ToolInfo) { i.KeepTombstone, i.Version, i.Source = tombstoned, "v2", []byte("ending") })
+		younger := w.process(t, ending)
+		if second := younger.ask(`{"id":"a"}`); second.Operation.Generation != first.Generation+1 {
+			t.Fatalf("the second use has generation %d", second.Operation.Generation)
+		}
+		for range 3 {
+			w.clock.Advance(kept + tombstoned)
+			younger.retire()
+		}
+		if op := w.get(first.ID); !op.Retired {
+			t.Fatalf("the second use is %s", op.State)
+		}
+	})
+}
+
+// The tombstone goes while a request takes its key anew: the request gets what it
+// would have got a moment later.
+func TestARequestThatRacesTheDropOfItsTombstoneIsFresh(t *testing.T) {
+	t.Parallel()
+	onEachStore(t, oncewardtest.NewTool("t.write", onceward.EffectKeyedWrite, forgotten, func(i *onceward.ToolInfo) { i.Policy.KeyReusable = true }), func(t *testing.T, w *world) {
+		first := w.ask(`{"id":"a"}`).Operation
+		w.clock.Advance(kept)
+		w.retire()
+		w.clock.Advance(tombstoned)
+		other, dropped := w.another(), 0
+		w.store.BeforeCommit(func([]onceward.Change) {
+			w.store.BeforeCommit(nil)
+			dropped = other.retire()
+		})
+		second := w.ask(`{"id":"a"}`)
+		if op := second.Operation; dropped != 1 || second.Decision != onceward.DecisionFresh || op.ProviderKey == first.ProviderKey {
+			t.Fatalf("%d dropped; the second use is %s, %s", dropped, second.Decision, op.State)
+		}
+		w.want(second.Operation, onceward.StateSucceeded, 2)
+	})
+}
+
+func TestTombstonesAreListedByTheirState(t *testing.T) {
+	t.Parallel()
+	onEachStore(t, oncewardtest.NewTool("t.write", onceward.EffectUnsafeWrite, keptForADay), func(t *testing.T, w *world) {
+		w.provider.Script(oncewardtest.FaultInvalid)
+		op := w.ask(`{"id":"a"}`).Operation
+		w.clock.Advance(2 * kept)
+		w.retire()
+		for _, states := range [][]onceward.State{{op.State}, {op.State, onceward.StateSucceeded}, nil} {
+			if ops, err := w.store.List(t.Context(), onceward.Filter{Tenant: op.Tenant, States: states, Limit: 10}); err != nil || len(ops) != 1 || !ops[0].Retired {
+				t.Errorf("the listing of %v is %v, %v", states, ops, err)
+			}
+		}
+	})
+}

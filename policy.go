@@ -33,11 +33,21 @@ func (p *Policy) showsWithin() time.Duration {
 	return p.Lease + p.Deadline + p.ByteTail + p.Settle
 }
 
+// ResendWithin is how long after the first possible send the provider's key may
+// be trusted (rule 6): its window, less the deadline and one minute. Zero or
+// less: a re-send is never safe by the key. KeyWindowForever stays.
+func (p *Policy) ResendWithin() time.Duration {
+	if p.KeyWindow == KeyWindowForever {
+		return KeyWindowForever
+	}
+	return p.KeyWindow - p.Deadline - keyWindowMargin
+}
+
 // KeyWindowForever says that the provider knows the key as long as the object lives.
 const KeyWindowForever = time.Duration(1<<63 - 1)
 
 // keyWindowMargin is kept free at the end of a provider's window, for clocks
-// that differ and bytes that travel (rule 6: less deadline and one minute).
+// that differ and bytes that travel.
 const keyWindowMargin = time.Minute
 
 // OnUnknown says who settles what no probe can.

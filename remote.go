@@ -39,12 +39,13 @@ func (l *Ledger) Claim(ctx context.Context, in Intent, token string) (*Grant, er
 	if err != nil {
 		return nil, err
 	}
-	p, err := t.Prepare(&in, 0)
+	gen := l.firstGeneration(t.Info())
+	p, err := t.Prepare(&in, gen)
 	if err != nil {
 		return nil, err
 	}
 	id := NewOperationID(in.Principal.Tenant, in.Tool, p.Key)
-	c, err := l.claim(ctx, &in, t, p, remoteStarter(AttemptID{id, 1}, 0, token))
+	c, err := l.claim(ctx, &in, t, p, remoteStarter(AttemptID{id, 1}, gen, token))
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +59,7 @@ func (l *Ledger) Claim(ctx context.Context, in Intent, token string) (*Grant, er
 // token gets the same secret again, and nothing but hashes is stored.
 func remoteStarter(id AttemptID, g Generation, token string) starter {
 	secret := sha256.Sum256([]byte(attemptSecret(id, g, token)))
-	return starter{claimToken: hashToken(token), secretHash: secret[:]}
+	return starter{generation: g, claimToken: hashToken(token), secretHash: secret[:]}
 }
 
 func hashToken(token string) string {
@@ -87,6 +88,8 @@ func (l *Ledger) claimStored(ctx context.Context, in *Intent, t Tool, p *Prepare
 		first := remoteStarter(AttemptID{op.ID, 1}, op.Generation+1, token)
 		op, p, won, err := l.takeAnew(ctx, in, t, op, first)
 		switch {
+		case Is(err, CodeOperationNotFound):
+			return l.Claim(ctx, *in, token) // its tombstone was dropped meanwhile
 		case err != nil:
 			return nil, err
 		case won:

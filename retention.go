@@ -5,43 +5,93 @@ import (
 	"time"
 )
 
-// RetireStep looks at most limit operations, oldest first from the cursor on,
-// and slims those whose contract's record time is over into tombstones. It
-// returns where to go on, zero at the end. What is not terminal never expires.
-func (l *Ledger) RetireStep(ctx context.Context, from Cursor, limit int) (Cursor, int, error) {
+// RetireStep looks at most limit operations, oldest first from the cursor on. It
+// slims those whose contract's record time is over into tombstones, and drops
+// the tombstones whose time is over as well: their keys are free again. It
+// returns where to go on, zero at the end, and how many it slimmed and dropped.
+// What is not terminal never expires.
+func (l *Ledger) RetireStep(ctx context.Context, from Cursor, limit int) (next Cursor, done int, err error) {
 	ops, err := l.store.Aged(ctx, from, l.clock.now(), limit)
 	if err != nil || len(ops) == 0 {
 		return Cursor{}, 0, err
 	}
-	slimmed := 0
+	var over []Tombstone
 	for _, op := range ops {
-		if op.Retired || !op.State.Terminal() || op.Tenant == serialTenant {
+		if !op.State.Terminal() || op.Tenant == serialTenant {
 			continue
 		}
 		t, err := l.hydrate(ctx, op)
 		if err != nil {
-			return Cursor{}, slimmed, err
+			return Cursor{}, done, err
 		}
-		keep := t.Info().KeepRecord
-		if keep == 0 {
+		if op.Retired {
+			if op.forgotten(t.Info(), l.clock.now()) {
+				over = append(over, Tombstone{ID: op.ID, Version: op.Version})
+			}
 			continue
 		}
-		stored, err := l.change(ctx, op, func(now *Operation, at time.Time) ([]fact, error) {
-			if now.Retired || !now.State.Terminal() || at.Before(now.CompletedAt.Add(keep)) || now.OpenAttempts() > 0 && now.State != StateAbandoned {
-				return nil, nil
-			}
-			return facts(l.opts.Owner, Retired{}), nil
-		})
+		slimmed, err := l.slim(ctx, op, t.Info())
 		if err != nil {
-			return Cursor{}, slimmed, err
+			return Cursor{}, done, err
 		}
-		if stored.Retired {
-			slimmed++
+		if slimmed {
+			done++
+		}
+	}
+	if len(over) > 0 {
+		dropped, err := l.store.Drop(ctx, over)
+		done += dropped
+		if err != nil {
+			return Cursor{}, done, err
 		}
 	}
 	if len(ops) < limit {
-		return Cursor{}, slimmed, nil
+		return Cursor{}, done, nil
 	}
 	last := ops[len(ops)-1]
-	return Cursor{CreatedAt: last.CreatedAt, ID: last.ID}, slimmed, nil
+	return Cursor{CreatedAt: last.CreatedAt, ID: last.ID}, done, nil
+}
+
+// slim makes a record a tombstone if its time is over.
+func (l *Ledger) slim(ctx context.Context, op *Operation, info *ToolInfo) (bool, error) {
+	keep := info.KeepRecord
+	if keep == 0 {
+		return false, nil
+	}
+	stored, err := l.change(ctx, op, func(now *Operation, at time.Time) ([]fact, error) {
+		if now.stays() != "" || at.Before(now.CompletedAt.Add(keep)) {
+			return nil, nil
+		}
+		return facts(l.opts.Owner, Retired{}), nil
+	})
+	return err == nil && stored.Retired, err
+}
+
+// forgotten reports whether nothing of a tombstone need be kept any more.
+//
+// Invariant: whoever uses its key next has a generation that the row never had.
+// That is so where the row began with one that was drawn from the time, and the
+// time is past whatever it was raised to since; a row that began with 0 stays.
+func (o *Operation) forgotten(info *ToolInfo, at time.Time) bool {
+	return o.Retired && info.tombstonesEnd() && !at.Before(o.CompletedAt.Add(info.KeepRecord+info.KeepTombstone)) &&
+		o.Generation >= timedGeneration && o.Generation < generationAt(at)
+}
+
+// tombstonesEnd reports whether the contract lets its keys be forgotten.
+func (i *ToolInfo) tombstonesEnd() bool { return i.KeepRecord > 0 && i.KeepTombstone > 0 }
+
+// timedGeneration is the least generation that was drawn from the time: the year
+// 2001. No row is taken anew so often.
+const timedGeneration Generation = 1_000_000_000
+
+// generationAt is the generation of a first use at this time; it lasts until
+// the year 2106.
+func generationAt(at time.Time) Generation { return Generation(at.Unix()) }
+
+// firstGeneration is what the first use of a key has that no row is known of.
+func (l *Ledger) firstGeneration(info *ToolInfo) Generation {
+	if !info.tombstonesEnd() {
+		return 0
+	}
+	return max(generationAt(l.clock.now()), timedGeneration)
 }

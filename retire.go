@@ -7,17 +7,27 @@ const tombstone = "the record was retired: what would be sent is not kept"
 // last time stay; bodies, attempts and timeline go (rule 8).
 func (m *step) retired(e Retired) error {
 	o := &m.op
-	if o.Retired {
-		return forbidden(o, e, "it is a tombstone already")
-	}
-	if o.OpenAttempts() > 0 && o.State != StateAbandoned {
-		return forbidden(o, e, "an attempt is open")
+	if why := o.stays(); why != "" {
+		return forbidden(o, e, why)
 	}
 	o.Retired = true
 	o.Input, o.Request, o.Result, o.Prints = nil, nil, nil, nil
 	o.Attempts, o.ProviderKey, o.SerialKey, o.TraceParent = nil, "", "", ""
 	o.Failure.Message = ""
 	return nil
+}
+
+// stays says why a record may not be slimmed, whatever its age; empty: it may.
+func (o *Operation) stays() string {
+	switch {
+	case o.Retired:
+		return "it is a tombstone already"
+	case !o.State.Terminal():
+		return "it is not terminal"
+	case o.OpenAttempts() > 0 && o.State != StateAbandoned:
+		return "an attempt is open"
+	}
+	return ""
 }
 
 // keyTakenAnew starts the next generation of a retired key in the same row, whose

@@ -49,7 +49,25 @@ func (o *Operation) resendWanted(at time.Time) bool {
 
 // pastNotAfter reports whether the intent is too old to be started.
 func (o *Operation) pastNotAfter(at time.Time) bool {
-	return o.Policy.NotAfter > 0 && at.After(o.IntentAt.Add(o.Policy.NotAfter))
+	from := o.tooOldFrom()
+	return !from.IsZero() && !at.Before(from)
+}
+
+// tooOldFrom is the first instant past not_after, to the microsecond that ledger
+// time has; zero: never.
+func (o *Operation) tooOldFrom() time.Time {
+	if o.Policy.NotAfter <= 0 {
+		return time.Time{}
+	}
+	return o.IntentAt.Add(o.Policy.NotAfter + time.Microsecond)
+}
+
+// approvalEnds is when an approval that nobody gave expires; zero: never.
+func (o *Operation) approvalEnds() time.Time {
+	if o.Policy.ApprovalExpiry <= 0 {
+		return time.Time{}
+	}
+	return o.IntentAt.Add(o.Policy.ApprovalExpiry)
 }
 
 // MaySend is what the operation itself says, at the moment of writing, about the
@@ -81,10 +99,9 @@ func (o *Operation) leaseEnd(started, until time.Time, resend bool) time.Time {
 	return until
 }
 
-// windowEnd is until when the provider's key may be trusted: its window from the
-// first possible send, less the deadline and one minute.
+// windowEnd is until when the provider's key may be trusted.
 func (o *Operation) windowEnd() time.Time {
-	return o.firstPossibleSend().Add(o.Policy.KeyWindow - o.Policy.Deadline - keyWindowMargin)
+	return o.firstPossibleSend().Add(o.Policy.ResendWithin())
 }
 
 // overdue reports whether nothing automatic can settle an unknown outcome any more.
@@ -198,7 +215,7 @@ func (o *Operation) NextStep(at time.Time) Step {
 		if o.pastNotAfter(at) {
 			return StepCancel
 		}
-		if o.Policy.ApprovalExpiry > 0 && !at.Before(o.IntentAt.Add(o.Policy.ApprovalExpiry)) {
+		if end := o.approvalEnds(); !end.IsZero() && !at.Before(end) {
 			return StepExpireApproval
 		}
 	case StateReady:
@@ -230,10 +247,7 @@ func (o *Operation) NextStep(at time.Time) Step {
 // although nobody released it: its intent gets too old, or its provider key
 // does. Zero: never.
 func (o *Operation) lapseAt() time.Time {
-	var at time.Time
-	if o.Policy.NotAfter > 0 {
-		at = o.IntentAt.Add(o.Policy.NotAfter + time.Millisecond)
-	}
+	at := o.tooOldFrom()
 	if w := o.Policy.KeyWindow; o.OpenAttempts() > 0 && o.Effect == EffectKeyedWrite && w > 0 && w != KeyWindowForever {
 		if end := o.windowEnd(); at.IsZero() || end.Before(at) {
 			at = end
@@ -296,10 +310,7 @@ func DueFor(o *Operation) *Due {
 		}
 		d.Kind = DueSettle
 	case StateFailed, StateAbandoned, StateCancelled:
-		d.Kind = DueEnded
-		if o.Retired {
-			return nil
-		}
+		d.Kind = DueEnded // a tombstone's, too: it is listed by its state as long as its row is there
 	case StateCompensated:
 		return nil
 	}

@@ -9,7 +9,7 @@ import (
 // travel in batches: a store applies all of a batch in one transaction, and a
 // change that loses does not fail its neighbours.
 type Change struct {
-	Before  int64         // version that must be stored; 0: insert if no row has this ID
+	Before  int64         // version that must be stored, in no later generation than After's; 0: insert if no row has this ID
 	After   Operation     // whole row after the change; After.Version is Before+1, After.Token is fresh
 	Aliases []OperationID // insert only: earlier identities of the same intention; any conflict loses the whole change
 	Due     *Due          // row to set in the due table; nil with DueGone false: leave as it is
@@ -80,6 +80,12 @@ type Cursor struct {
 
 // MaxPage is the longest page of a listing.
 const MaxPage = 500
+
+// Tombstone names a retired row as it was read.
+type Tombstone struct {
+	ID      OperationID
+	Version int64
+}
 
 // Detail is what is stored beside the hot row.
 type Detail struct {
@@ -183,6 +189,12 @@ type Store interface {
 	// the given time, oldest first, without bodies: the way in which retention
 	// walks the ledger. Whoever is to be slimmed is written by Commit.
 	Aged(ctx context.Context, after Cursor, before time.Time, limit int) ([]*Operation, error)
+
+	// Drop removes tombstones for good: each row that still has the version that
+	// is named, with its aliases, its due row and whatever else is kept of it. It
+	// returns how many. A row that somebody else holds just now may be left for
+	// the next time.
+	Drop(ctx context.Context, rows []Tombstone) (int, error)
 
 	// Now is the database's clock.
 	Now(ctx context.Context) (time.Time, error)

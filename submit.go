@@ -43,6 +43,7 @@ func (l *Ledger) Submit(ctx context.Context, in Intent) (*Answer, error) {
 type admitted struct {
 	in   *Intent
 	tool Tool
+	gen  Generation
 	p    *Prepared
 	wait time.Duration
 }
@@ -62,17 +63,18 @@ func (l *Ledger) admit(in *Intent) (*admitted, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := t.Prepare(in, 0)
+	gen := l.firstGeneration(t.Info())
+	p, err := t.Prepare(in, gen)
 	if err != nil {
 		return nil, err
 	}
-	return &admitted{in: in, tool: t, p: p, wait: wait}, nil
+	return &admitted{in: in, tool: t, gen: gen, p: p, wait: wait}, nil
 }
 
 // submit claims and answers. decided, if not nil, is called once it is decided
 // whose the identity is.
 func (l *Ledger) submit(ctx context.Context, r *admitted, decided func()) (*Answer, error) {
-	c, err := l.claim(ctx, r.in, r.tool, r.p, starter{})
+	c, err := l.claim(ctx, r.in, r.tool, r.p, starter{generation: r.gen})
 	if decided != nil {
 		decided()
 	}
@@ -95,8 +97,10 @@ func boundedWait(d time.Duration) (time.Duration, error) {
 	return d, nil
 }
 
-// starter says who makes the first attempt. The zero value is this process.
+// starter says who makes the first attempt, of which use of the key. The zero
+// value is this process and generation 0.
 type starter struct {
+	generation Generation // of a claim
 	claimToken string
 	secretHash []byte
 }
@@ -116,7 +120,7 @@ type claimed struct {
 // Crash point: claim.before_commit, claim.after_commit.
 func (l *Ledger) claim(ctx context.Context, in *Intent, t Tool, p *Prepared, s starter) (claimed, error) {
 	at := l.clock.now()
-	op := NewOperation(in, p, t.Info(), 0, at)
+	op := NewOperation(in, p, t.Info(), s.generation, at)
 	if l.recent.has(op.ID) {
 		if there, err := l.writer.Read(ctx, op.ID); err != nil || there != nil {
 			if err != nil {

@@ -79,7 +79,7 @@ type ToolInfo struct {
 	KeyFromCaller  bool          // no key rule of its own: the caller must give a key
 	Horizon        time.Duration // longest time in which a duplicate can still arrive
 	KeepRecord     time.Duration // after a terminal state; 0: for ever
-	KeepTombstone  time.Duration // after KeepRecord; 0: for ever
+	KeepTombstone  time.Duration // after KeepRecord, until the key is forgotten; 0: for ever
 }
 
 // Rate bounds how often attempts of a tool start. The zero value is no bound.
@@ -110,7 +110,7 @@ type Tool interface {
 	// Prepare validates the input, derives key, digest and provider key, and
 	// renders the request. Errors are typed and leave nothing behind:
 	// CodeInvalidInput, CodeKeyMissing, CodeKeyInvalid, CodeTooLarge.
-	// generation is 0 but for a retired key that is used anew.
+	// generation is the use of the key that the request would be (see Generation).
 	Prepare(in *Intent, generation Generation) (*Prepared, error)
 
 	// MaterialDigest is the digest of another input under this version's

@@ -2,7 +2,6 @@ package committer
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/onceward/onceward"
@@ -29,7 +28,7 @@ func (c *Committer) commit(batch []*entry) {
 			e.out.Now = out.Now
 			close(e.ready)
 		}
-	case poisoned(err) && len(batch) > 1: // one bad change must not fail its neighbours
+	case onceward.Poisoned(err) && len(batch) > 1: // one bad change must not fail its neighbours
 		c.commit(batch[:len(batch)/2])
 		c.commit(batch[len(batch)/2:])
 	default:
@@ -55,14 +54,9 @@ func (c *Committer) settle(changes []onceward.Change) (onceward.Commit, error) {
 	for c.opts.Clock.Now().Before(until) {
 		<-c.opts.Clock.After(pause)
 		pause = min(2*pause, rerunMax)
-		if out, err = c.store.Commit(context.Background(), changes); err == nil || poisoned(err) {
+		if out, err = c.store.Commit(context.Background(), changes); err == nil || onceward.Poisoned(err) {
 			return out, err
 		}
 	}
 	return onceward.Commit{}, lost // not the last error: the first run may have been recorded
 }
-
-// poisonCodes say that the data, not the ledger, is at fault.
-var poisonCodes = []onceward.Code{onceward.CodeTooLarge, onceward.CodeLedgerCorrupt, onceward.CodeKeyCollision, onceward.CodeInvalidInput}
-
-func poisoned(err error) bool { return slices.Contains(poisonCodes, onceward.CodeOf(err)) }

@@ -138,7 +138,7 @@ type backoff struct {
 type keep struct {
 	group
 	Record     span   `field:"record,forever" default:"90d" doc:"How long an ended operation is kept whole."`
-	Tombstone  span   `field:"tombstone,forever" default:"forever" doc:"How long its key is still refused after that, at least: lint compares it with horizon. Tombstones stay; nothing removes them."`
+	Tombstone  span   `field:"tombstone,forever" default:"forever" doc:"How long its key is still refused after that, at least: lint compares it with horizon. Then the key is forgotten, and a request with it is fresh, under another provider key. An operation that began under a contract whose record or tombstone stays for ever is never forgotten."`
 	Input      choice `field:"input" enum:"full|redacted|digest" default:"full" doc:"How much of the input is stored once the operation has ended."`
 	Result     choice `field:"result" enum:"full|redacted|digest" default:"full" doc:"How much of the result is stored once the operation has ended."`
 	RetiredKey choice `field:"retired_key" enum:"refuse|reuse" default:"refuse" doc:"What a request under a retired key gets: a refusal, or a new effect."`

@@ -25,7 +25,7 @@ func (c *compiler) info(root *node, text []byte) {
 		BusinessOwner: m.BusinessOwner.value, TechnicalOwner: m.TechnicalOwner.value,
 		Hosts: c.tool.hosts, InputSchema: c.tool.schema.json, Source: slices.Clone(text),
 		KeepBytes: spec.Answer.KeepBytes.value, JudgeBytes: spec.Answer.JudgeBytes.value,
-		KeyFromCaller: !spec.Key.set && spec.Effect.value != "read" && spec.Effect.value != "compute", Horizon: spec.Horizon.value,
+		Horizon:    spec.Horizon.value,
 		KeepRecord: spec.Keep.Record.value, KeepTombstone: spec.Keep.Tombstone.value,
 		KeepResult: keepOf(spec.Keep.Result.value),
 	}
@@ -39,6 +39,7 @@ func (c *compiler) info(root *node, text []byte) {
 		info.BlindSpots = spec.Probe.BlindSpots.value
 	}
 	info.Policy = c.policy()
+	info.KeyFromCaller = !spec.Key.set && info.Policy.Effect.Writes()
 	c.tool.info = info
 	slices.Sort(c.tool.names.env)
 	slices.Sort(c.tool.names.secrets)

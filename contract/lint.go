@@ -3,7 +3,6 @@ package contract
 import (
 	"cmp"
 	"slices"
-	"time"
 
 	"github.com/onceward/onceward"
 )
@@ -183,16 +182,12 @@ func (l *linter) windows() {
 			"a duplicate can arrive up to "+formatDuration(l.t.info.Horizon)+" later, but the provider remembers a key for "+formatDuration(p.KeyWindow)+" only, and there is no probe for what comes after",
 			"add a probe, or a shorter horizon if duplicates cannot arrive later")
 	}
-	if p.KeyWindow <= p.Deadline+keyWindowReserve {
+	if p.ResendWithin() <= 0 {
 		l.find(SeverityWarning, k.Window.at, "window_too_short",
 			"the window ("+formatDuration(p.KeyWindow)+") less the deadline and one minute leaves no time to send again",
 			"rely on the probe, or shorten request.deadline")
 	}
 }
-
-// keyWindowReserve is what the machine keeps free at the end of a window,
-// besides the deadline.
-const keyWindowReserve = time.Minute
 
 // retention compares how long duplicates can arrive with how long they are known.
 func (l *linter) retention() {

@@ -14,7 +14,8 @@ import (
 func (c *compiler) rules() {
 	spec := &c.doc.Spec
 	effect := spec.Effect.value
-	writes := effect != "read" && effect != "compute"
+	class, _ := onceward.ParseEffectClass(effect) // another word is refused where it is decoded
+	writes := class.Writes()
 	c.classRules(effect, writes)
 	c.keyShape()
 	c.timeRules(writes)

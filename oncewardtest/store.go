@@ -261,6 +261,14 @@ func (s *FaultyStore) Aged(ctx context.Context, after onceward.Cursor, before ti
 	return s.inner.Aged(ctx, after, before, limit)
 }
 
+// Drop implements onceward.Store.
+func (s *FaultyStore) Drop(ctx context.Context, rows []onceward.Tombstone) (int, error) {
+	if err := s.writable("drop tombstones"); err != nil {
+		return 0, err
+	}
+	return s.inner.Drop(ctx, rows)
+}
+
 // Now implements onceward.Store.
 func (s *FaultyStore) Now(ctx context.Context) (time.Time, error) {
 	if err := s.readable("read clock"); err != nil {

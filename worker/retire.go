@@ -7,8 +7,8 @@ import (
 	"github.com/onceward/onceward"
 )
 
-// Retire walks the ledger in small bounded steps and slims old records into
-// tombstones.
+// Retire walks the ledger in small bounded steps, slims old records into
+// tombstones and drops the tombstones whose own time is over.
 type Retire struct {
 	ledger *onceward.Ledger
 	from   onceward.Cursor

@@ -16,7 +16,7 @@ type Operation struct {
 	Tool             string          `json:"tool"`
 	ContractVersion  string          `json:"contract_version" doc:"The contract version that holds for this operation to its end."`
 	Key              string          `json:"key" doc:"What makes two requests the same intention."`
-	Generation       int             `json:"generation,omitempty" doc:"How often the retired key was used anew."`
+	Generation       int             `json:"generation,omitempty" doc:"Which use of the key it is: 0 is the first, or the time of it in seconds where the contract lets tombstones end; each use of the retired key adds 1."`
 	Digest           string          `json:"digest" doc:"SHA-256 over the canonical material input."`
 	State            string          `json:"state" enum:"states" doc:"docs/state-machine.md explains each."`
 	Run              string          `json:"run,omitempty"`

@@ -239,6 +239,14 @@ func (s *port) Aged(ctx context.Context, after onceward.Cursor, before time.Time
 	return s.p.e.store.Aged(context.Background(), after, before, limit)
 }
 
+// Drop implements onceward.Store.
+func (s *port) Drop(ctx context.Context, rows []onceward.Tombstone) (int, error) {
+	if err := s.enter(ctx, "drop", StoreRefuses); err != nil {
+		return 0, err
+	}
+	return s.p.e.store.Drop(context.Background(), rows)
+}
+
 // pen is the way of a process's goroutines to its committer: each stands still
 // before and after, so that those that one commit wakes do not run together.
 type pen struct {

@@ -53,7 +53,7 @@ func (d *data) apply(w *store.Write) (result onceward.Committed, wrote bool) {
 		}
 	case old == nil:
 		return onceward.Committed{}, false // lost to nothing: there is no such row
-	case old.row.Version != w.Change.Before:
+	case old.row.Version != w.Change.Before || old.row.Generation > w.Row.Generation:
 		return old.loser(), false
 	}
 	d.put(w, old)

@@ -2,6 +2,7 @@ package memory
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"time"
 
@@ -83,6 +84,24 @@ func (s *Store) Aged(ctx context.Context, after onceward.Cursor, before time.Tim
 		at := onceward.Cursor{CreatedAt: r.CreatedAt, ID: r.ID}
 		return r.CreatedAt.Before(store.Stored(before)) && (after == (onceward.Cursor{}) || store.Newer(at, after) > 0)
 	}, (*stored).slim)
+}
+
+// Drop removes tombstones; see [onceward.Store].
+func (s *Store) Drop(ctx context.Context, rows []onceward.Tombstone) (int, error) {
+	dropped := 0
+	err := s.write(ctx, "drop tombstones", func(d *data) error {
+		for _, r := range rows {
+			if old, ok := d.rows[r.ID]; !ok || old.row.Version != r.Version {
+				continue
+			}
+			delete(d.rows, r.ID)
+			delete(d.due, r.ID)
+			maps.DeleteFunc(d.aliases, func(_, to onceward.OperationID) bool { return to == r.ID })
+			dropped++
+		}
+		return nil
+	})
+	return dropped, err
 }
 
 // Stranded finds attempts that a replica left; see [onceward.Store].

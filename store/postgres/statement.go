@@ -101,13 +101,13 @@ on conflict (id) do nothing returning id`)
 		applied = append(applied, "select id from claimed")
 	}
 	if sh.updates != none {
-		set, where := outcomeFields, updateFields
+		set, where, notLater := outcomeFields, updateFields, ""
 		if sh.aside {
-			set, where = renewalFields, renewFields
+			set, where, notLater = renewalFields, renewFields, " and o.generation <= u.generation"
 		}
 		cte("updated", `update operations o set gone = nullif(o.side & ~u.side, 0), `+assignments(set, "u.")+`
 from `+from(s, sh.updates, where, "u")+`
-where o.id = u.id and o.version = u.before returning o.id, o.gone`)
+where o.id = u.id and o.version = u.before`+notLater+` returning o.id, o.gone`)
 		cte("emptied", `delete from bodies b using updated u
 where u.gone is not null and b.operation_id = u.id and (u.gone >> b.part) & 1 = 1`)
 		applied = append(applied, "select id from updated")

@@ -114,13 +114,14 @@ func (t *transaction) insert(w *store.Write) (wrote bool, err error) {
 	return true, nil
 }
 
-// renew writes a row whose generation is another one than the stored row's.
+// renew writes a row whose generation is a later one than the stored row's.
 func (t *transaction) renew(w *store.Write) (wrote bool, err error) {
 	n, err := t.changed(renewRow, func(b *binder) {
 		b.use(&w.Row)
 		b.mutable(&w.Row)
 		b.id(w.Row.ID)
 		b.int(w.Change.Before)
+		b.int(w.Row.Generation)
 	})
 	if err != nil || n == 0 {
 		return false, err

@@ -25,12 +25,13 @@ const updateRow = `UPDATE operations SET digest = ?, contract = ?, effect = ?, s
 	prints = ?, input = ?, request = ?, result = ?, detail = ?
 	WHERE id = ? AND version = ? AND generation = ?`
 
-// renewRow writes every column but the identity: a key that is used anew.
+// renewRow writes every column but the identity: a key that is used anew. A row
+// of a later use is left alone: the tombstone that the writer knew was dropped.
 const renewRow = `UPDATE operations SET generation = ?, created_at = ?, run = ?, correlation_id = ?, trace_parent = ?, actor = ?,
 	digest = ?, contract = ?, effect = ?, state = ?, version = ?, token = ?, attempt = ?,
 	owner = ?, lease_until = ?, updated_at = ?, completed_at = ?, provider_key = ?, reference = ?, side = ?,
 	prints = ?, input = ?, request = ?, result = ?, detail = ?
-	WHERE id = ? AND version = ?`
+	WHERE id = ? AND version = ? AND generation < ?`
 
 func (b *binder) identity(r *store.Row) {
 	b.id(r.ID)

@@ -1,6 +1,8 @@
 package storetest
 
 import (
+	"fmt"
+
 	"github.com/onceward/onceward"
 )
 
@@ -15,6 +17,11 @@ var tombstones = []situation{
 	{"TombstoneRefusesAClaimWithItsState", tombstoneRefuses},
 	{"RetiredKeyIsUsedAnewByCompareAndSet", retiredKeyIsUsedAnew},
 	{"RacingNewUsesOfARetiredKeyHaveOneWinner", racingNewUses},
+	{"DroppedTombstoneLeavesNothing", droppedLeavesNothing},
+	{"OnlyTheNamedVersionIsDropped", onlyTheNamedVersionIsDropped},
+	{"WriterOfADroppedRowHarmsNoLaterUse", writerOfADroppedRow},
+	{"RacingDropAndNewUseHaveOneWinner", racingDrop},
+	{"TombstoneIsListedByItsState", tombstoneIsListed},
 }
 
 func (f *fixture) record(op onceward.Operation, event string) onceward.Record {
@@ -148,4 +155,116 @@ func racingNewUses(f *fixture) {
 		}
 	}
 	f.equal("the number of winners", 1, won)
+}
+
+// drop removes tombstones as they stand.
+func (f *fixture) drop(ops ...onceward.Operation) int {
+	f.Helper()
+	rows := make([]onceward.Tombstone, len(ops))
+	for i, op := range ops {
+		rows[i] = onceward.Tombstone{ID: op.ID, Version: op.Version}
+	}
+	n, err := f.Store.Drop(f.ctx, rows)
+	f.must(err)
+	return n
+}
+
+func droppedLeavesNothing(f *fixture) {
+	op := f.claimed("k")
+	c := insert(op)
+	c.Aliases = []onceward.OperationID{onceward.NewOperationID(tenant, tool, "was-k")}
+	f.store(c)
+	slim := next(done(op), func(o *onceward.Operation) {
+		o.Version = 2
+		o.State, o.Retired, o.Input, o.Prints, o.Result, o.Attempts = onceward.StateFailed, true, nil, nil, nil, nil
+	})
+	s := update(slim)
+	s.Slim, s.Due = true, onceward.DueFor(&slim)
+	f.store(s)
+	kept := f.retired("other")
+	f.equal("the number of dropped rows", 1, f.drop(slim))
+	f.equal("the dropped row", (*onceward.Operation)(nil), f.load(slim.ID))
+	f.equal("what its alias leads to", (*onceward.Operation)(nil), f.load(c.Aliases[0]))
+	f.equal("the listing of its state", 0, len(f.list(onceward.Filter{States: []onceward.State{onceward.StateFailed}})))
+	f.equal("a second drop", 0, f.drop(slim))
+	f.stored(kept)
+	again := insert(f.claimed("was-k")) // the alias is free, and so is the key
+	f.store(again, insert(f.claimed("k")))
+	f.stored(again.After)
+}
+
+func onlyTheNamedVersionIsDropped(f *fixture) {
+	slim := f.retired("k")
+	fresh := f.anew(slim)
+	f.store(update(fresh))
+	f.equal("the number of dropped rows", 0, f.drop(slim))
+	f.stored(fresh)
+	f.equal("the drop of no row", 0, f.drop(f.claimed("absent")))
+	f.equal("the drop of nothing", 0, f.drop())
+}
+
+// A writer slept while the row that it read was dropped and its key used anew:
+// versions count from 1 again, generations do not.
+func writerOfADroppedRow(f *fixture) {
+	early := func(o *onceward.Operation) { o.Generation = 1_700_000_000 }
+	old := f.claimed("k", early)
+	f.store(insert(old))
+	late := done(old)
+	slim := next(old, early, func(o *onceward.Operation) {
+		o.State, o.Retired, o.Input, o.Request, o.Attempts = onceward.StateCancelled, true, nil, nil, nil
+	})
+	f.store(update(slim))
+	f.equal("the number of dropped rows", 1, f.drop(slim))
+	fresh := f.claimed("k", func(o *onceward.Operation) { o.Generation = 1_800_000_000 })
+	f.store(insert(fresh))
+	f.lost("an end of the dropped use", f.commit(update(late))[0], fresh)
+	end := done(fresh)
+	f.store(update(end))
+	f.stored(end)
+}
+
+func racingDrop(f *fixture) {
+	for i := range 8 {
+		slim := f.retired(fmt.Sprint("k", i))
+		use := f.anew(slim)
+		var won bool
+		var dropped int
+		race(2, func(racer int) {
+			if racer == 0 {
+				n, err := f.other.Drop(f.ctx, []onceward.Tombstone{{ID: slim.ID, Version: slim.Version}})
+				if err != nil {
+					f.Errorf("drop: %v", err)
+				}
+				dropped = n
+				return
+			}
+			c, err := f.Store.Commit(f.ctx, []onceward.Change{update(use)})
+			if err != nil {
+				f.Errorf("new use: %v", err)
+				return
+			}
+			won = c.Results[0].Applied
+		})
+		stored := f.load(slim.ID)
+		if won != (stored != nil) || won == (dropped == 1) {
+			f.Fatalf("the new use was stored: %v, dropped: %d, the row: %+v", won, dropped, stored)
+		}
+	}
+}
+
+// The tombstone of a state that is listed from the due table.
+func tombstoneIsListed(f *fixture) {
+	op := f.claimed("k", func(o *onceward.Operation) { o.State = onceward.StateFailed })
+	c := insert(op)
+	c.Due = onceward.DueFor(&op)
+	f.store(c)
+	slim := next(op, func(o *onceward.Operation) { o.Retired, o.Input, o.Request, o.Attempts = true, nil, nil, nil })
+	s := update(slim)
+	s.Slim, s.Due = true, onceward.DueFor(&slim)
+	s.DueGone = s.Due == nil
+	f.store(s)
+	failed := onceward.StateFailed
+	for _, states := range [][]onceward.State{nil, {failed}, {failed, onceward.StateSucceeded}} {
+		f.equal(fmt.Sprint("the listing of ", states), []string{"k"}, f.list(onceward.Filter{States: states}))
+	}
 }

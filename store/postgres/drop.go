@@ -1,0 +1,32 @@
+package postgres
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"github.com/onceward/onceward"
+)
+
+// Drop removes tombstones; see [onceward.Store]. Why skip locked: it takes rows
+// in no order that a batch would take, and waits for nobody while it holds some.
+func (s *Store) Drop(ctx context.Context, rows []onceward.Tombstone) (int, error) {
+	ids, versions := make([]pgtype.UUID, len(rows)), make([]int64, len(rows))
+	for i, r := range rows {
+		ids[i], versions[i] = pgtype.UUID{Bytes: r.ID, Valid: true}, r.Version
+	}
+	var dropped int
+	err := s.do(ctx, "drop tombstones", func(ctx context.Context, conn *pgx.Conn) error {
+		return conn.QueryRow(ctx, `with picked as materialized (
+    select o.id from (select unnest($1::uuid[]) as id, unnest($2::bigint[]) as version) as r
+    join operations o on o.id = r.id where o.version = r.version and o.alias_of is null for update of o skip locked),
+bodied as (delete from bodies where operation_id = any(array(select id from picked))),
+recorded as (delete from records where operation_id = any(array(select id from picked))),
+dued as (delete from due where operation_id = any(array(select id from picked))),
+aliased as (delete from operations where alias_of = any(array(select id from picked))),
+dropped as (delete from operations where id = any(array(select id from picked)) returning id)
+select count(*) from dropped`, ids, versions).Scan(&dropped)
+	})
+	return dropped, err
+}

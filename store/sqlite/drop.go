@@ -1,0 +1,54 @@
+package sqlite
+
+import (
+	"context"
+
+	"github.com/onceward/onceward"
+)
+
+// Drop removes tombstones; see [onceward.Store].
+func (s *Store) Drop(ctx context.Context, rows []onceward.Tombstone) (int, error) {
+	dropped := 0
+	err := s.write(ctx, "drop tombstones", func(c *conn) error {
+		dropped = 0
+		for _, r := range rows {
+			gone, err := c.drop(r)
+			if err != nil {
+				return err
+			}
+			if gone {
+				dropped++
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return 0, err
+	}
+	return dropped, nil
+}
+
+// besideRow removes what refers to a row, and the row's aliases.
+var besideRow = []string{
+	`DELETE FROM bodies WHERE operation_id = ?`,
+	`DELETE FROM records WHERE operation_id = ?`,
+	`DELETE FROM due WHERE operation_id = ?`,
+	`DELETE FROM operations INDEXED BY operations_alias WHERE alias_of = ?`,
+}
+
+// drop removes one row if it has its version; what refers to it goes first.
+func (c *conn) drop(r onceward.Tombstone) (gone bool, err error) {
+	err = c.query(`SELECT 1 FROM operations WHERE id = ? AND version = ? AND alias_of IS NULL`, func(b *binder) {
+		b.id(r.ID)
+		b.int(r.Version)
+	}, func(*rower) error { gone = true; return nil })
+	if err != nil || !gone {
+		return false, err
+	}
+	for _, sql := range besideRow {
+		if err := c.exec(sql, func(b *binder) { b.id(r.ID) }); err != nil {
+			return false, err
+		}
+	}
+	return true, c.exec(`DELETE FROM operations WHERE id = ?`, func(b *binder) { b.id(r.ID) })
+}
