@@ -30,6 +30,8 @@ type placed struct {
 
 func (p *placed) place(at pos) { p.at, p.set = at, true }
 
+func (p *placed) stands() bool { return p.set }
+
 // standingError is a fault inside a leaf, with its own place.
 type standingError struct {
 	at  pos

@@ -60,6 +60,18 @@ var sizeUnits = []struct {
 	factor int64
 }{{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"kB", 1e3}, {"MB", 1e6}, {"B", 1}}
 
+// formatSize is a number of bytes in the largest unit that divides it.
+func formatSize(n int64) string {
+	for _, u := range []string{"GiB", "MiB", "KiB"} {
+		for _, unit := range sizeUnits {
+			if unit.suffix == u && n >= unit.factor && n%unit.factor == 0 {
+				return strconv.FormatInt(n/unit.factor, 10) + u
+			}
+		}
+	}
+	return strconv.FormatInt(n, 10) + "B"
+}
+
 // parseSize reads a number of bytes: 262144, 256KiB, 16MiB, 1MB.
 func parseSize(s string) (int64, error) {
 	digits, factor := s, int64(1)

@@ -175,9 +175,9 @@ func (l *linter) surroundings() {
 	for _, m := range l.t.missing {
 		switch m.rule {
 		case ruleVariable:
-			l.find(SeverityWarning, m.at, m.rule, m.reason+": where it is missing, the contract is not served", "set "+m.name+" where the contract is served")
+			l.find(SeverityWarning, m.at, m.rule, m.reason+"; where it is missing, the contract is not served", "set "+m.name+" where the contract is served")
 		case ruleSecret:
-			l.find(SeverityWarning, m.at, m.rule, m.reason+": where it is so, the contract is not served", "set "+m.name+", or "+m.name+"_FILE, where the contract is served")
+			l.find(SeverityWarning, m.at, m.rule, m.reason+"; where it is so, the contract is not served", "set "+m.name+", or "+m.name+"_FILE, where the contract is served")
 		}
 	}
 }

@@ -59,11 +59,11 @@ func TestWhatIsMissingAroundAContractIsAFindingOfLint(t *testing.T) {
 		got = append(got, fmt.Sprintf("%s %d %s: %s", f.Severity, f.Line, f.Rule, f.Message))
 	}
 	want := []string{
-		"warning 10 variable_missing: the environment variable API_URL is not set here: where it is missing, the contract is not served",
-		"warning 11 secret_unusable: the secret TOKEN is not there: neither TOKEN nor TOKEN_FILE is set: where it is so, the contract is not served",
-		"warning 11 variable_missing: the environment variable REGION is not set here: where it is missing, the contract is not served",
-		"warning 15 variable_missing: the environment variable PROBE_HOST is not set here: where it is missing, the contract is not served",
-		"warning 15 variable_missing: the environment variable PROBE_PORT is not set here: where it is missing, the contract is not served",
+		"warning 10 variable_missing: the environment variable API_URL is not set here; where it is missing, the contract is not served",
+		"warning 11 secret_unusable: the secret TOKEN is not there: neither TOKEN nor TOKEN_FILE is set; where it is so, the contract is not served",
+		"warning 11 variable_missing: the environment variable REGION is not set here; where it is missing, the contract is not served",
+		"warning 15 variable_missing: the environment variable PROBE_HOST is not set here; where it is missing, the contract is not served",
+		"warning 15 variable_missing: the environment variable PROBE_PORT is not set here; where it is missing, the contract is not served",
 	}
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("lint finds\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))

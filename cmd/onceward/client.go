@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"mime"
 	"net/http"
 	"net/url"
 	"strings"
@@ -50,8 +51,17 @@ func newClient(c *cobra.Command) (*client, error) {
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, usageError("server %q is not an http:// or https:// address", cfg.Server)
 	}
-	return &client{base: strings.TrimRight(cfg.Server, "/"), token: cfg.Token, http: &http.Client{Timeout: onceward.MaxWait + 30*time.Second}}, nil
+	return &client{base: strings.TrimRight(cfg.Server, "/"), token: cfg.Token, http: &http.Client{
+		Timeout: onceward.MaxWait + 30*time.Second,
+		// Why: onceward redirects nobody, and a write, with its token, belongs to
+		// the address that was given.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}, nil
 }
+
+// answerBytesMax is the longest answer that is read: an operation with all of
+// its attempts' evidence is far below.
+const answerBytesMax = 64 << 20
 
 // do sends one request and returns the answer if it is 2xx, or a 424 with an
 // operation; any other answer is an error that carries the server's words.
@@ -82,15 +92,41 @@ func (cl *client) do(ctx context.Context, method, path string, body any, header 
 		return nil, unreachable(cl.base, err)
 	}
 	defer res.Body.Close()
-	data, err := io.ReadAll(res.Body)
+	data, err := io.ReadAll(io.LimitReader(res.Body, answerBytesMax+1))
 	if err != nil {
 		return nil, unreachable(cl.base, err)
 	}
+	if len(data) > answerBytesMax {
+		return nil, stranger(cl.base, fmt.Sprintf("the answer is longer than %d bytes", answerBytesMax))
+	}
 	rep := &reply{status: res.StatusCode, header: res.Header, body: data}
-	if res.StatusCode/100 == 2 || res.StatusCode == http.StatusFailedDependency {
+	switch kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type")); {
+	case res.StatusCode/100 == 2 && kind == "application/json" && json.Valid(data):
+		return rep, nil
+	case kind != "application/problem+json":
+		return nil, stranger(cl.base, fmt.Sprintf("it answered %d with %s", res.StatusCode, orNothing(kind)))
+	}
+	var p problem
+	if json.Unmarshal(data, &p) != nil || p.Code == "" {
+		return nil, stranger(cl.base, fmt.Sprintf("it answered %d with a problem that is not one of onceward", res.StatusCode))
+	}
+	if res.StatusCode == http.StatusFailedDependency && len(p.Operation) > 0 {
 		return rep, nil
 	}
-	return rep, refusal(res.StatusCode, data)
+	return rep, p.refusal()
+}
+
+func orNothing(kind string) string {
+	if kind == "" {
+		return "nothing that says what it is"
+	}
+	return kind
+}
+
+// stranger is the error of an address at which something else answers.
+func stranger(base, how string) error {
+	return &exitError{code: exitUnreachable, err: &onceward.Error{Code: onceward.CodeLedgerUnavailable,
+		Message: base + " does not answer as onceward does: " + how, Hint: "is --server the address of an onceward server, with nothing in between?"}}
 }
 
 func unreachable(base string, err error) error {
@@ -101,11 +137,8 @@ func unreachable(base string, err error) error {
 		Hint: "is it running? onceward serve starts one; a write may have been recorded: ask again with the same key"}
 }
 
-func refusal(status int, body []byte) error {
-	var p problem
-	if json.Unmarshal(body, &p) != nil || p.Code == "" {
-		return &onceward.Error{Code: onceward.CodeInternal, Message: fmt.Sprintf("the server answered %d, and not as onceward does", status), Hint: "is --server the address of an onceward server?"}
-	}
+// refusal is the problem as an error with the server's words.
+func (p *problem) refusal() error {
 	msg := p.Detail
 	if msg == "" {
 		msg = p.Title

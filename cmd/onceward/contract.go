@@ -21,34 +21,23 @@ func newContract() *cobra.Command {
 func newContractLint() *cobra.Command {
 	return &cobra.Command{
 		Use: "lint PATH...", Short: "Say what is wrong or risky, line by line", Args: cobra.MinimumNArgs(1),
-		Long: "Exits 2 if a contract does not load or has an error; warnings alone exit 0.",
+		Long: "Needs neither the variables nor the secrets that the contracts name: those that are missing here are\n" +
+			"warnings. Exits 2 if a contract does not load or has an error; warnings alone exit 0.",
 		RunE: func(c *cobra.Command, args []string) error {
-			set, err := contract.LoadDir(args, contractOptions())
+			set, err := contract.LoadDir(args, lookingOptions())
 			if err != nil {
 				return err
 			}
-			type finding struct {
-				Tool, File string
-				contract.Finding
-			}
-			found, errs := []finding{}, 0
-			for _, t := range set.Tools() {
-				for _, f := range contract.Lint(t) {
-					found = append(found, finding{string(t.Info().Name), t.File(), f})
-					if f.Severity == contract.SeverityError {
-						errs++
-					}
-				}
-			}
+			found, errs := findings(set)
 			if wantsJSON(c) {
-				if err := json.NewEncoder(c.OutOrStdout()).Encode(map[string]any{"contracts": len(set.Tools()), "findings": found}); err != nil {
+				if err := writeJSON(c, map[string]any{"contracts": len(set.Tools()), "findings": found, "errors": errs}); err != nil {
 					return err
 				}
 			} else {
 				for _, f := range found {
 					fmt.Fprintf(c.OutOrStdout(), "%s:%d: %s: %s (%s)\n  %s\n", f.File, f.Line, f.Severity, f.Message, f.Rule, f.Fix)
 				}
-				fmt.Fprintf(c.OutOrStdout(), "%d contracts, %d findings, %d errors\n", len(set.Tools()), len(found), errs)
+				fmt.Fprintf(c.OutOrStdout(), "%s, %s, %s\n", plural(len(set.Tools()), "contract"), plural(len(found), "finding"), plural(errs, "error"))
 			}
 			if errs > 0 {
 				return &exitError{code: exitUsage, said: true, err: errors.New("lint found errors")}
@@ -58,11 +47,59 @@ func newContractLint() *cobra.Command {
 	}
 }
 
+// findingView is a finding of lint as JSON shows it.
+type findingView struct {
+	Tool     string `json:"tool"`
+	File     string `json:"file"`
+	Line     int    `json:"line"`
+	Severity string `json:"severity"`
+	Rule     string `json:"rule"`
+	Message  string `json:"message"`
+	Fix      string `json:"fix"`
+}
+
+// findings lists what lint finds in a set, by tool and line, and counts the errors.
+func findings(set *contract.Set) (found []findingView, errs int) {
+	found = []findingView{}
+	all := set.Lint()
+	for _, t := range set.Tools() {
+		name := t.Info().Name
+		for _, f := range all[name] {
+			found = append(found, findingView{string(name), t.File(), f.Line, string(f.Severity), f.Rule, f.Message, f.Fix})
+			if f.Severity == contract.SeverityError {
+				errs++
+			}
+		}
+	}
+	return found, errs
+}
+
+// lookingOptions load contracts to be looked at, away from where they are served.
+func lookingOptions() contract.Options {
+	opts := contractOptions()
+	opts.StandIns = true
+	return opts
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+func writeJSON(c *cobra.Command, v any) error {
+	enc := json.NewEncoder(c.OutOrStdout())
+	enc.SetIndent("", "  ")
+	enc.SetEscapeHTML(false)
+	return enc.Encode(v)
+}
+
 func newContractList() *cobra.Command {
 	return &cobra.Command{
 		Use: "list PATH...", Short: "List the contracts in files and folders", Args: cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			set, err := contract.LoadDir(args, contractOptions())
+			set, err := contract.LoadDir(args, lookingOptions())
 			if err != nil {
 				return err
 			}
@@ -72,7 +109,7 @@ func newContractList() *cobra.Command {
 					i := t.Info()
 					list = append(list, map[string]string{"name": string(i.Name), "effect": i.Policy.Effect.String(), "version": i.Version, "description": i.Description, "file": t.File()})
 				}
-				return json.NewEncoder(c.OutOrStdout()).Encode(map[string]any{"contracts": list})
+				return writeJSON(c, map[string]any{"contracts": list})
 			}
 			w := tabwriter.NewWriter(c.OutOrStdout(), 0, 4, 2, ' ', 0)
 			fmt.Fprintln(w, "TOOL\tEFFECT\tVERSION\tFILE\tDESCRIPTION")
@@ -83,52 +120,6 @@ func newContractList() *cobra.Command {
 			return w.Flush()
 		},
 	}
-}
-
-func newContractShow() *cobra.Command {
-	return &cobra.Command{
-		Use: "show NAME PATH...", Short: "Show one contract with every default filled in", Args: cobra.MinimumNArgs(2),
-		RunE: func(c *cobra.Command, args []string) error {
-			set, err := contract.LoadDir(args[1:], contractOptions())
-			if err != nil {
-				return err
-			}
-			for _, t := range set.Tools() {
-				if t.Info().Name == onceward.ToolName(args[0]) {
-					return showContract(c, t)
-				}
-			}
-			return &onceward.Error{Code: onceward.CodeToolNotFound, Message: fmt.Sprintf("no contract named %q in these files", args[0]), Hint: "onceward contract list shows the names"}
-		},
-	}
-}
-
-func showContract(c *cobra.Command, t *contract.Tool) error {
-	i := t.Info()
-	p := i.Policy
-	rows := [][2]string{
-		{"name", string(i.Name)}, {"version", i.Version}, {"effect", p.Effect.String()}, {"guarantee", p.Effect.Promise()},
-		{"business owner", i.BusinessOwner}, {"technical owner", i.TechnicalOwner}, {"deadline", p.Deadline.String()}, {"lease", p.Lease.String()},
-		{"settle", p.Settle.String()}, {"attempts", fmt.Sprint(p.MaxAttempts)}, {"backoff", p.BackoffInitial.String() + " to " + p.BackoffMax.String()},
-		{"recovery window", p.RecoveryWindow.String()}, {"not after", p.NotAfter.String()}, {"horizon", i.Horizon.String()}, {"hosts", fmt.Sprint(i.Hosts)},
-		{"environment", fmt.Sprint(t.EnvNames())}, {"secrets", fmt.Sprint(t.SecretNames())},
-	}
-	if wantsJSON(c) {
-		m := map[string]string{}
-		for _, r := range rows {
-			m[r[0]] = r[1]
-		}
-		return json.NewEncoder(c.OutOrStdout()).Encode(m)
-	}
-	w := tabwriter.NewWriter(c.OutOrStdout(), 0, 4, 2, ' ', 0)
-	for _, r := range rows {
-		fmt.Fprintf(w, "%s\t%s\n", r[0], r[1])
-	}
-	if err := w.Flush(); err != nil {
-		return err
-	}
-	_, err := fmt.Fprintf(c.OutOrStdout(), "---\n%s", i.Source)
-	return err
 }
 
 func newContractInit() *cobra.Command {

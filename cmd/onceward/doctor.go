@@ -128,13 +128,12 @@ func examineContracts(paths []string, add func(check)) int {
 	}
 	worst := exitDone
 	add(check{Name: "contracts", Status: "ok", Detail: fmt.Sprintf("%d load; every variable and secret they name is there", len(set.Tools()))})
-	for _, t := range set.Tools() {
-		for _, f := range contract.Lint(t) {
-			if f.Severity == contract.SeverityError {
-				worst = exitUsage
-			}
-			add(check{Name: string(t.Info().Name), Status: string(f.Severity), Detail: fmt.Sprintf("%s:%d: %s", t.File(), f.Line, f.Message), Fix: f.Fix})
-		}
+	found, errs := findings(set)
+	for _, f := range found {
+		add(check{Name: f.Tool, Status: f.Severity, Detail: fmt.Sprintf("%s:%d: %s", f.File, f.Line, f.Message), Fix: f.Fix})
+	}
+	if errs > 0 {
+		worst = exitUsage
 	}
 	return worst
 }

@@ -46,7 +46,8 @@ func TestScripts(t *testing.T) {
 			e.Setenv("EXAMPLES", examples+"/../../examples")
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"ready": ready, "post": post200, "opid": operationID, "stop": stopBackground, "signal": signalBackground, "eventually": eventually},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"ready": ready, "post": post200, "opid": operationID, "stop": stopBackground, "signal": signalBackground, "eventually": eventually,
+			"exits": exitsWith, "stranger": startStranger},
 	})
 }
 
