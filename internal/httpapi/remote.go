@@ -133,8 +133,8 @@ type OutcomeRequest struct {
 
 // OutcomeResult is the provider's answer as the performer got it.
 type OutcomeResult struct {
-	Status     *int                `json:"status,omitempty"`
-	Headers    map[string][]string `json:"headers,omitempty" max:"reason" doc:"Cookies, credentials and hop-by-hop headers are dropped."`
+	Status     *int                `json:"status,omitempty" doc:"100 to 599."`
+	Headers    map[string][]string `json:"headers,omitempty" max:"reason" doc:"At most 100 values, of 32 KiB with their names. Cookies, credentials and hop-by-hop headers are dropped."`
 	Body       json.RawMessage     `json:"body,omitempty" doc:"A JSON value."`
 	BodyBase64 *string             `json:"body_base64,omitempty" doc:"Any other body."`
 }
@@ -184,9 +184,6 @@ func (in *OutcomeRequest) outcome(at time.Time) (*onceward.RemoteOutcome, error)
 	if !ok {
 		return nil, &onceward.Error{Code: onceward.CodeUnsupportedPolicy, Message: "outcome is neither done, not_done nor unknown", Hint: "say unknown unless you know better"}
 	}
-	if verdict != onceward.VerdictDone && (in.Reference != nil || in.Result != nil) {
-		return nil, &onceward.Error{Code: onceward.CodeInvalidRequest, Message: "a reference or a result stands beside an outcome that is not done", Hint: "say done if the effect exists"}
-	}
 	out := &onceward.RemoteOutcome{Verdict: verdict, Reference: text(in.Reference)}
 	var err error
 	if in.Result != nil {
@@ -198,9 +195,6 @@ func (in *OutcomeRequest) outcome(at time.Time) (*onceward.RemoteOutcome, error)
 		if out.Failure, err = in.Error.failure(); err != nil {
 			return nil, err
 		}
-	}
-	if verdict == onceward.VerdictUnknown && in.Error == nil {
-		out.Failure.Retryable = true // nothing speaks against the same write
 	}
 	if in.Evidence != nil {
 		out.Evidence = &onceward.Evidence{StartedAt: at, EndedAt: at, ErrorClass: out.Failure.Class, ErrorCode: out.Failure.Code, ErrorText: text(in.Evidence.Note)}
@@ -232,13 +226,16 @@ func (r *OutcomeResult) result() (*onceward.Result, error) {
 			fields = append(fields, onceward.HeaderField{Name: name, Value: v})
 		}
 	}
-	out.Header = onceward.ReplayableHeader(fields)
+	out.Header = fields
 	return out, nil
 }
 
 func (e *OutcomeError) failure() (onceward.Failure, error) {
 	f := onceward.Failure{Code: text(e.Code), Message: text(e.Message), Retryable: e.Retryable != nil && *e.Retryable}
 	if e.Class == nil {
+		if f.IsZero() {
+			f.Code = "unspecified" // an error is there, and says only that the write may not be repeated
+		}
 		return f, nil
 	}
 	class, err := onceward.ParseErrorClass(*e.Class)

@@ -139,3 +139,48 @@ func TestUnknownRemoteAttemptThatIsProvenAbsentMayBeClaimedAgain(t *testing.T) {
 	w.claim("second").want(200, "decision", "joined", "attempt.fence", 2, "operation.state", "effect_pending")
 	w.report(first, `{"outcome":"done","reference":"late"}`).want(202, "operation.state", "effect_pending") // kept, and decides when the second ends
 }
+
+func TestOutcomesThatContradictThemselvesOrCannotHaveBeenSeenAreRefused(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	grant := w.claim("")
+	headers := func(fields string) string { return `{"outcome":"done","result":{"headers":{` + fields + `}}}` }
+	many := make([]string, onceward.RemoteHeaderFieldsMax+1)
+	for i := range many {
+		many[i] = fmt.Sprintf(`"X-%d":["a"]`, i)
+	}
+	long := strings.Repeat("a", 4<<10)
+	for body, place := range map[string]string{
+		`{"outcome":"done","error":{"code":"x"}}`:                "error stands",
+		`{"outcome":"done","error":{}}`:                          "error stands",
+		`{"outcome":"not_done","reference":"r"}`:                 "reference or result",
+		`{"outcome":"unknown","result":{"status":200}}`:          "reference or result",
+		`{"outcome":"done","result":{"status":99}}`:              "result.status",
+		`{"outcome":"done","result":{"status":600}}`:             "result.status",
+		`{"outcome":"done","result":{"status":-1}}`:              "result.status",
+		`{"outcome":"unknown","evidence":{"status":7}}`:          "evidence.status",
+		headers(`"X-A":["a\r\nSet-Cookie: s"]`):                  "result.headers",
+		headers(`"":["a"]`):                                      "result.headers",
+		headers(`"X A":["a"]`):                                   "result.headers",
+		headers(`"X\u00e4":["a"]`):                               "result.headers",
+		headers(`"X-A:":["a"]`):                                  "result.headers",
+		headers(`"X-A":["a\u0000b"]`):                            "result.headers.X-A",
+		headers(strings.Join(many, ",")):                         "result.headers",
+		headers(`"X":["` + strings.Repeat(long+`","`, 9) + `"]`): "result.headers",
+	} {
+		r := w.report(grant, body)
+		if r.status != 400 && r.status != 413 || !strings.Contains(r.text("detail"), place) {
+			t.Errorf("%.80s is answered %d: %q", body, r.status, r.text("detail"))
+		}
+	}
+	w.get("/v1/operations/"+grant.text("operation.id")).want(200, "operation.state", "effect_pending")
+	w.report(grant, `{"outcome":"done","result":{"status":599,"headers":{"X-A":["a\tb"],"x-!#$%&'*+.^_|~":["c"]}}}`).want(200, "operation.state", "succeeded")
+}
+
+func TestAnErrorThatSaysOnlyNotToRepeatIsHeeded(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.report(w.claim(""), `{"outcome":"unknown","error":{"retryable":false}}`).want(202, "operation.error.code", "unspecified")
+	w = newWorld(t)
+	w.report(w.claim(""), `{"outcome":"unknown"}`).want(202, "operation.error.code", "outcome_unknown")
+}
