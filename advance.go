@@ -69,8 +69,16 @@ func (l *Ledger) reschedule(ctx context.Context, op *Operation) error {
 	return nil
 }
 
-// startAgain starts an attempt of a stored operation and works on it.
+// startAgain starts an attempt of a stored operation and works on it. It is live
+// from before its commit: the answer to that may take longer than the lease.
 func (l *Ledger) startAgain(ctx context.Context, op *Operation, t Tool) error {
+	mark, _ := l.live.add(op)
+	handed := false
+	defer func() {
+		if !handed {
+			l.live.remove(mark)
+		}
+	}()
 	started := false
 	stored, err := l.change(ctx, op, func(now *Operation, at time.Time) ([]fact, error) {
 		started = false
@@ -105,7 +113,8 @@ func (l *Ledger) startAgain(ctx context.Context, op *Operation, t Tool) error {
 	if err != nil || !started || stored.State != StateEffectPending || stored.Running() == nil || stored.Running().Owner != l.opts.Owner {
 		return err
 	}
-	l.dispatch(stored, t, nil)
+	handed = true
+	l.dispatch(stored, t, mark)
 	return nil
 }
 

@@ -10,9 +10,6 @@ import (
 // caller: a caller that hangs up neither cancels the write nor loses the record.
 // The channel gets the operation as it was recorded, once, and is closed.
 func (l *Ledger) dispatch(op *Operation, t Tool, mark *liveMark) <-chan *Operation {
-	if mark == nil {
-		mark, _ = l.live.add(op) // it was stored before, and has a due row
-	}
 	recorded := make(chan *Operation, 1)
 	l.running.add()
 	go func() {

@@ -93,6 +93,13 @@ func refuseDuplicate(d OnDuplicate, op *Operation) error {
 
 // retiredDuplicate refuses, unless the contract says that the key may be used anew.
 func (l *Ledger) retiredDuplicate(ctx context.Context, in *Intent, t Tool, op *Operation, wait time.Duration) (*Answer, error) {
+	mark, _ := l.live.add(op) // from before the commit, as in startAgain
+	handed := false
+	defer func() {
+		if !handed {
+			l.live.remove(mark)
+		}
+	}()
 	op, p, won, err := l.takeAnew(ctx, in, t, op, starter{})
 	if Is(err, CodeOperationNotFound) {
 		return l.Submit(ctx, *in) // its tombstone was dropped meanwhile
@@ -105,7 +112,8 @@ func (l *Ledger) retiredDuplicate(ctx context.Context, in *Intent, t Tool, op *O
 	}
 	var recorded <-chan *Operation
 	if op.State == StateEffectPending {
-		recorded = l.dispatch(op, t, nil)
+		handed = true
+		recorded = l.dispatch(op, t, mark)
 	}
 	return l.answerFresh(ctx, op, recorded, wait)
 }

@@ -1,6 +1,7 @@
 package onceward_test
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -262,4 +263,77 @@ func TestAThousandPendingLeftByACrashHoldUpNobody(t *testing.T) {
 		w.want(again.Operation, onceward.StateSucceeded, left+1)
 		w.wantWrites(left + 1)
 	})
+}
+
+// lateAnswers is a database whose answers to commits come late: after is called
+// between a commit and its answer.
+type lateAnswers struct {
+	onceward.Writer
+	after func(c onceward.Change)
+}
+
+func (w lateAnswers) Write(ctx context.Context, c onceward.Change) (onceward.Committed, error) {
+	out, err := w.Writer.Write(ctx, c)
+	if out.Applied {
+		w.after(c)
+	}
+	return out, err
+}
+
+// The commit of a later attempt is answered only after its lease. Meanwhile the
+// process's own due loop comes by: it leaves the attempt to whoever started it,
+// who sees that the lease has passed and sends nothing.
+func TestAProcessDoesNotExpireAnAttemptWhoseCommitItWaitsFor(t *testing.T) {
+	t.Parallel()
+	for name, begin := range map[string]struct {
+		tool  *oncewardtest.Tool
+		start func(w *world, r *replica) (id onceward.OperationID)
+	}{
+		"Retry": {oncewardtest.NewTool("t.write", onceward.EffectUnsafeWrite), func(w *world, r *replica) onceward.OperationID {
+			w.provider.Script(oncewardtest.FaultRateLimited)
+			op := w.ask(`{"id":"a"}`).Operation
+			w.clock.Advance(time.Minute)
+			r.step(1)
+			return op.ID
+		}},
+		"KeyTakenAnew": {oncewardtest.NewTool("t.write", onceward.EffectUnsafeWrite, reusable), func(w *world, r *replica) onceward.OperationID {
+			op := w.ask(`{"id":"a"}`).Operation
+			w.clock.Advance(kept)
+			w.retire()
+			_, _ = r.submit(`{"id":"a"}`)
+			return op.ID
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			onEachStore(t, begin.tool, func(t *testing.T, w *world) {
+				var r *replica
+				came, before := false, 0
+				r = w.another(func(o *onceward.Options) {
+					o.Writer = lateAnswers{onceward.DirectWriter{Store: o.Store}, func(c onceward.Change) {
+						if came || c.After.State != onceward.StateEffectPending {
+							return
+						}
+						came, before = true, w.provider.Writes()
+						w.clock.Advance(overdue)
+						if err := r.ledger.Advance(t.Context(), c.After.ID); err != nil {
+							t.Error(err)
+						}
+						if op := w.get(c.After.ID); op.Running() == nil {
+							t.Errorf("it expired an attempt of its own: %s\n%s", op.State, w.timeline(op))
+						}
+					}}
+				})
+				r.passSlowly(time.Minute, time.Second) // it has watched for long enough to believe in leases
+				id := begin.start(w, r)
+				r.ledger.WaitIdle()
+				if !came || w.provider.Writes() != before {
+					t.Fatalf("came by: %v, writes %d, before %d", came, w.provider.Writes(), before)
+				}
+				if op := w.get(id); op.OpenAttempts() > 0 {
+					t.Fatalf("an attempt of which nothing was sent is open\n%s", w.timeline(op))
+				}
+			})
+		})
+	}
 }
