@@ -14,7 +14,7 @@ const (
 )
 
 // commit writes a batch and answers everybody in it. Nobody is answered before
-// it is known what became of the commit, or RetryFor is over.
+// it is known what became of the commit, or retryFor is over.
 func (c *Committer) commit(batch []*entry) {
 	changes := make([]onceward.Change, len(batch))
 	for i, e := range batch {
@@ -50,7 +50,7 @@ func (c *Committer) settle(changes []onceward.Change) (onceward.Commit, error) {
 		return out, err
 	}
 	lost := err
-	pause, until := rerunFirst, c.opts.Clock.Now().Add(c.opts.RetryFor)
+	pause, until := rerunFirst, c.opts.Clock.Now().Add(retryFor)
 	for c.opts.Clock.Now().Before(until) {
 		<-c.opts.Clock.After(pause)
 		pause = min(2*pause, rerunMax)

@@ -10,20 +10,20 @@ import (
 
 // Options bound a Committer. Zero fields take the defaults.
 type Options struct {
-	BatchMax int // changes in one commit; default DefaultBatchMax
-	QueueMax int // changes that may wait; default DefaultQueueMax
-	// RetryFor is how long a batch whose commit was lost is run again before its
-	// callers are told CodeMayBeRecorded; default DefaultRetryFor.
-	RetryFor time.Duration
+	QueueMax int            // changes that may wait; default DefaultQueueMax
 	Clock    onceward.Clock // nil: the system's
 }
 
-// The defaults. Above about 256 changes a batch gains no throughput and costs
-// latency (docs/performance.md).
+// DefaultQueueMax is how many changes may wait unless the options say.
+const DefaultQueueMax = 4096
+
 const (
-	DefaultBatchMax = 256
-	DefaultQueueMax = 4096
-	DefaultRetryFor = 5 * time.Second
+	// batchMax is how many changes or reads go together. Above about 256 a batch
+	// gains no throughput and costs latency (docs/performance.md).
+	batchMax = 256
+	// retryFor is how long a batch whose commit was lost is run again before its
+	// callers are told CodeMayBeRecorded.
+	retryFor = 5 * time.Second
 )
 
 // Committer implements onceward.Writer. Close it before the store.
@@ -49,14 +49,8 @@ type entry struct {
 
 // New starts a committer over a store.
 func New(store onceward.Store, opts Options) *Committer {
-	if opts.BatchMax <= 0 {
-		opts.BatchMax = DefaultBatchMax
-	}
 	if opts.QueueMax <= 0 {
 		opts.QueueMax = DefaultQueueMax
-	}
-	if opts.RetryFor <= 0 {
-		opts.RetryFor = DefaultRetryFor
 	}
 	if opts.Clock == nil {
 		opts.Clock = onceward.SystemClock{}
@@ -147,7 +141,7 @@ func (c *Committer) run() {
 	}
 }
 
-// take removes at most BatchMax entries from the queue, oldest first, and at
+// take removes at most batchMax entries from the queue, oldest first, and at
 // most one per operation: two changes of one row in one statement would lose
 // one of them silently, so the second waits for the next batch.
 func (c *Committer) take() (batch []*entry, closed bool) {
@@ -157,10 +151,10 @@ func (c *Committer) take() (batch []*entry, closed bool) {
 		batch, c.queue = c.queue, nil
 		return batch, c.closed
 	}
-	rows := make(map[onceward.OperationID]struct{}, min(len(c.queue), c.opts.BatchMax))
+	rows := make(map[onceward.OperationID]struct{}, min(len(c.queue), batchMax))
 	rest := c.queue[:0:0]
 	for i, e := range c.queue {
-		if len(batch) == c.opts.BatchMax {
+		if len(batch) == batchMax {
 			rest = append(rest, c.queue[i:]...)
 			break
 		}

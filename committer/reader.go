@@ -33,7 +33,7 @@ func newReader(store onceward.Store) *reader { return &reader{store: store} }
 
 func (r *reader) read(ctx context.Context, id onceward.OperationID) (*onceward.Operation, error) {
 	r.mu.Lock()
-	if n := len(r.waiting); n == 0 || len(r.waiting[n-1].ids) >= DefaultBatchMax {
+	if n := len(r.waiting); n == 0 || len(r.waiting[n-1].ids) >= batchMax {
 		r.waiting = append(r.waiting, &readBatch{index: map[onceward.OperationID]int{}, done: make(chan struct{})})
 	}
 	b := r.waiting[len(r.waiting)-1]

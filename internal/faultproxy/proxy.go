@@ -17,7 +17,6 @@ type Proxy struct {
 	running  sync.WaitGroup
 
 	mu     sync.Mutex
-	always Fault
 	queue  []Fault
 	links  map[*link]bool
 	opened int
@@ -50,13 +49,6 @@ func (p *Proxy) Next(faults ...Fault) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.queue = append(p.queue, faults...)
-}
-
-// Always sets the fault of every later connection for which none is queued.
-func (p *Proxy) Always(f Fault) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.always = f
 }
 
 // Partition stops all bytes in both directions, of present and later
@@ -207,7 +199,7 @@ func (p *Proxy) take() Fault {
 	defer p.mu.Unlock()
 	p.opened++
 	if len(p.queue) == 0 {
-		return p.always
+		return Fault{}
 	}
 	f := p.queue[0]
 	p.queue = p.queue[1:]

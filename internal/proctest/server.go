@@ -146,21 +146,6 @@ func (s *Server) Wait() string {
 	return cmd.ProcessState.String()
 }
 
-// RSS is the process's resident memory in bytes.
-func (s *Server) RSS() int64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", s.cmd.Process.Pid))
-	if err != nil {
-		s.tb.Fatal(err)
-	}
-	var size, resident int64
-	if _, err := fmt.Sscan(string(data), &size, &resident); err != nil {
-		s.tb.Fatal(err)
-	}
-	return resident * int64(os.Getpagesize())
-}
-
 // tail keeps the end of what a process says.
 type tail struct {
 	mu  sync.Mutex

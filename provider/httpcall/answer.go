@@ -41,7 +41,7 @@ func (x *exchange) readHead(pc *conn, t *target) (*http.Response, *fault) {
 	if t.method == "HEAD" {
 		req = headRequest
 	}
-	pc.headCap = x.client.options.HeadBytes
+	pc.headCap = headBytesMax
 	defer func() { pc.headCap = -1 }()
 	for range maxInformational + 1 {
 		if _, err := pc.br.Peek(1); err != nil {

@@ -15,7 +15,7 @@ import (
 const (
 	DefaultDeadline    = 30 * time.Second // of an exchange whose options name none
 	DefaultIdlePerHost = 256              // idle connections kept for one origin
-	DefaultHeadBytes   = 256 << 10        // of the head of an answer, all lines together
+	headBytesMax       = 256 << 10        // of the head of an answer, all lines together
 	maxInformational   = 8                // 1xx answers before the final one
 	maxRedirects       = 5                // of a read
 )
@@ -28,7 +28,6 @@ type Options struct {
 	Proxy        *url.URL          // http or https proxy that opens CONNECT tunnels; nil: none, whatever the environment says
 	Resolver     *net.Resolver     // nil: Go's default
 	IdlePerHost  int               // idle connections kept for one origin; 0: DefaultIdlePerHost; negative: none
-	HeadBytes    int64             // of the head of an answer; 0: DefaultHeadBytes
 
 	// RefusePrivateNames refuses a name on a host list that resolves to a
 	// private, loopback or shared (CGNAT) address. Such an address must then be
@@ -56,9 +55,6 @@ func New(o Options) *Client {
 	}
 	if o.IdlePerHost == 0 {
 		o.IdlePerHost = DefaultIdlePerHost
-	}
-	if o.HeadBytes <= 0 {
-		o.HeadBytes = DefaultHeadBytes
 	}
 	return &Client{
 		options: o,

@@ -30,7 +30,7 @@ func (c *Client) tunnel(pc *conn, t *target) *fault {
 	if _, err := pc.top.Write(b); err != nil {
 		return newFault(onceward.ClassConnection, codeProxy)
 	}
-	pc.headCap = c.options.HeadBytes
+	pc.headCap = headBytesMax
 	resp, err := http.ReadResponse(pc.br, connectRequest) //nolint:bodyclose // what follows the head is the tunnel
 	pc.headCap = -1
 	if err != nil || resp.StatusCode/100 != 2 || pc.br.Buffered() > 0 {
