@@ -2,6 +2,7 @@ package contract
 
 import (
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -101,6 +102,9 @@ func (t *Tool) unsaid(name string) string {
 	case "lease":
 		return formatDuration(t.info.Policy.Lease)
 	case "hosts":
+		if slices.Contains(t.hosts, standInHost) {
+			return "those of the URLs, of which a variable is not set here"
+		}
 		return strings.Join(t.hosts, ", ")
 	case "key":
 		if t.info.KeyFromCaller {

@@ -35,3 +35,18 @@ func TestSettingsShowEveryDefaultInForce(t *testing.T) {
 		}
 	}
 }
+
+func TestSettingsDoNotShowWhatOnlyStandsIn(t *testing.T) {
+	t.Parallel()
+	opts := surroundings(nil, nil)
+	opts.StandIns = true
+	tools, err := Load([]byte(needy), "f.yaml", opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range tools[0].Settings() {
+		if strings.Contains(s.Value, standInHost) {
+			t.Errorf("%s is shown as %s", s.Field, s.Value)
+		}
+	}
+}

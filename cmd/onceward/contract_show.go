@@ -43,7 +43,6 @@ type contractView struct {
 	Guarantee      string        `json:"guarantee"`
 	BusinessOwner  string        `json:"business_owner,omitempty"`
 	TechnicalOwner string        `json:"technical_owner,omitempty"`
-	Hosts          []string      `json:"hosts"`
 	Environment    []string      `json:"environment"`
 	Secrets        []string      `json:"secrets"`
 	Settings       []settingView `json:"settings"`
@@ -63,7 +62,7 @@ func contractViewOf(t *contract.Tool) contractView {
 	v := contractView{
 		Name: string(i.Name), Description: i.Description, Version: i.Version, File: t.File(), Line: t.Line(),
 		Effect: i.Policy.Effect.String(), Guarantee: i.Policy.Effect.Promise(), BusinessOwner: i.BusinessOwner, TechnicalOwner: i.TechnicalOwner,
-		Hosts: orEmpty(i.Hosts), Environment: orEmpty(t.EnvNames()), Secrets: orEmpty(t.SecretNames()), Source: string(i.Source),
+		Environment: orEmpty(t.EnvNames()), Secrets: orEmpty(t.SecretNames()), Source: string(i.Source),
 	}
 	for _, s := range t.Settings() {
 		v.Settings = append(v.Settings, settingView(s))

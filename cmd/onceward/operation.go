@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/url"
 	"strconv"
 	"strings"
@@ -15,61 +14,6 @@ import (
 
 	"github.com/onceward/onceward"
 )
-
-// operationView is what the commands read of an operation.
-type operationView struct {
-	ID              string        `json:"id"`
-	Tool            string        `json:"tool"`
-	Key             string        `json:"key"`
-	State           string        `json:"state"`
-	Attempts        int           `json:"attempts"`
-	OpenAttempts    int           `json:"open_attempts"`
-	Reference       string        `json:"reference"`
-	CancelRequested bool          `json:"cancel_requested"`
-	Parked          string        `json:"parked"`
-	Retired         bool          `json:"retired"`
-	CreatedAt       time.Time     `json:"created_at"`
-	DueAt           *time.Time    `json:"due_at"`
-	ReviewReason    string        `json:"review_reason"`
-	Error           *failureView  `json:"error"`
-	Result          *resultView   `json:"result"`
-	AttemptList     []attemptView `json:"attempt_list"`
-	Events          []eventView   `json:"events"`
-}
-
-type failureView struct {
-	Class, Code, Message, Advice string
-}
-
-type resultView struct {
-	Status   int             `json:"status"`
-	Body     json.RawMessage `json:"body"`
-	BodyKept bool            `json:"body_kept"`
-}
-
-type attemptView struct {
-	Number    int       `json:"number"`
-	Status    string    `json:"status"`
-	Reach     string    `json:"reach"`
-	StartedAt time.Time `json:"started_at"`
-	SettledBy string    `json:"settled_by"`
-}
-
-type eventView struct {
-	At        time.Time `json:"at"`
-	Event     string    `json:"event"`
-	From      string    `json:"from"`
-	To        string    `json:"to"`
-	Attempt   int       `json:"attempt"`
-	Actor     string    `json:"actor"`
-	Reason    string    `json:"reason"`
-	Reference string    `json:"reference"`
-}
-
-type answerView struct {
-	Operation operationView `json:"operation"`
-	Decision  string        `json:"decision"`
-}
 
 func newOperation() *cobra.Command {
 	c := &cobra.Command{Use: "op", Short: "List, show, watch, cancel and fork operations"}
@@ -90,6 +34,7 @@ func showAnswer(c *cobra.Command, rep *reply) error {
 		}
 	} else {
 		printOperation(c.OutOrStdout(), a)
+		printStory(c.OutOrStdout(), &a.Operation)
 	}
 	if code := stateExit(a.Operation.State); code != exitDone {
 		return &exitError{code: code, said: true}
@@ -112,50 +57,6 @@ func stateExit(state string) int {
 		return exitNotFinal
 	}
 	return exitOther
-}
-
-func printOperation(w io.Writer, a answerView) {
-	o := a.Operation
-	line := func(name, value string) {
-		if value != "" {
-			fmt.Fprintf(w, "%-12s %s\n", name, value)
-		}
-	}
-	line("operation", o.ID)
-	line("tool", o.Tool)
-	line("key", o.Key)
-	line("state", o.State)
-	line("decision", a.Decision)
-	line("reference", o.Reference)
-	attempts := strconv.Itoa(o.Attempts)
-	if o.OpenAttempts > 0 {
-		attempts += fmt.Sprintf(" (%d may have had their effect)", o.OpenAttempts)
-	}
-	line("attempts", attempts)
-	line("parked", o.Parked)
-	if o.Retired {
-		line("retired", "yes: only the tombstone is left")
-	}
-	if o.CancelRequested {
-		line("cancel", "requested")
-	}
-	line("review", o.ReviewReason)
-	if o.DueAt != nil {
-		line("due", o.DueAt.Local().Format(time.DateTime))
-	}
-	if o.Result != nil {
-		line("result", fmt.Sprintf("%d %s", o.Result.Status, o.Result.Body))
-	}
-	if o.Error != nil {
-		line("error", strings.TrimSpace(o.Error.Class+" "+o.Error.Code+" "+o.Error.Message))
-		line("advice", o.Error.Advice)
-	}
-	for _, at := range o.AttemptList {
-		line(fmt.Sprintf("  attempt %d", at.Number), strings.TrimSpace(fmt.Sprintf("%s %s, %s %s", at.StartedAt.Local().Format(time.DateTime), at.Status, at.Reach, at.SettledBy)))
-	}
-	for _, e := range o.Events {
-		line("  "+e.At.Local().Format("15:04:05"), strings.Join(strings.Fields(fmt.Sprintf("%s %s -> %s %s %s %s", e.Event, e.From, e.To, e.Reference, e.Reason, e.Actor)), " "))
-	}
 }
 
 func newOperationList() *cobra.Command {
@@ -209,7 +110,7 @@ func listOperations(c *cobra.Command, q url.Values) error {
 	w := tabwriter.NewWriter(c.OutOrStdout(), 0, 4, 2, ' ', 0)
 	fmt.Fprintln(w, "OPERATION\tTOOL\tSTATE\tATTEMPTS\tREFERENCE\tCREATED\tKEY")
 	for _, o := range page.Operations {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\t%s\n", o.ID, o.Tool, o.State, o.Attempts, o.Reference, o.CreatedAt.Local().Format(time.DateTime), o.Key)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\t%s\n", o.ID, o.Tool, o.State, o.Attempts, visible(o.Reference), o.CreatedAt.Local().Format(time.DateTime), visible(o.Key))
 	}
 	if err := w.Flush(); err != nil {
 		return err
@@ -229,11 +130,7 @@ func newOperationShow() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			path := "/v1/operations/" + escape(args[0])
-			if wait != "" {
-				path += "?wait=" + url.QueryEscape(wait)
-			}
-			rep, err := cl.do(c.Context(), "GET", path, nil)
+			rep, err := cl.operation(c.Context(), args[0], wait)
 			if err != nil {
 				return err
 			}
@@ -242,6 +139,15 @@ func newOperationShow() *cobra.Command {
 	}
 	c.Flags().StringVar(&wait, "wait", "", "wait for the end, at most 60s")
 	return c
+}
+
+// operation reads one operation, at its end if wait is given.
+func (cl *client) operation(ctx context.Context, id, wait string) (*reply, error) {
+	path := "/v1/operations/" + escape(id)
+	if wait != "" {
+		path += "?wait=" + url.QueryEscape(wait)
+	}
+	return cl.do(ctx, "GET", path, nil)
 }
 
 func newOperationWatch() *cobra.Command {
@@ -261,7 +167,7 @@ func newOperationWatch() *cobra.Command {
 func watch(ctx context.Context, c *cobra.Command, cl *client, id string) error {
 	last := ""
 	for {
-		rep, err := cl.do(ctx, "GET", "/v1/operations/"+escape(id)+"?wait=5s", nil)
+		rep, err := cl.operation(ctx, id, "5s")
 		if err != nil {
 			return err
 		}
