@@ -94,6 +94,13 @@ drill: ## simulate one seed and print its trace and hash, e.g. make drill SEED=1
 soak: ## simulate fresh seeds for SOAK (1h) and print what was tried and found
 	go test ./internal/sim -run '^TestSoak$$' -count=1 -v -timeout 0 -args -soak=$(SOAK)
 
+# How long make prove strikes at replicas and connections.
+PROOF ?= 5m
+
+.PHONY: prove
+prove: bin/withpg ## check the claim path's linearizability on real PostgreSQL for PROOF (5m)
+	bin/withpg -set fsync=$(PG_FSYNC) -- go test ./cmd/onceward -run '^TestClaimsAreLinearizable' -count=1 -v -timeout 0 -args -proof=$(PROOF)
+
 .PHONY: explore
 explore: ## visit the machine's states, up to STATES in each configuration (0: all)
 	go test ./internal/explore -count=1 -v -timeout 0 -states=$(STATES) $(TESTFLAGS) | grep -v '^ *\(===\|--- PASS\)'

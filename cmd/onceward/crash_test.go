@@ -55,18 +55,14 @@ func TestACrashAtEveryPointLosesAndDoublesNothing(t *testing.T) {
 
 func (v victim) crash(t *testing.T, db, point string) {
 	provider := proctest.NewProvider(t)
-	contracts, err := filepath.Abs("../../examples/sim")
-	if err != nil {
-		t.Fatal(err)
-	}
 	if strings.HasPrefix(point, "probe.") { // only what is unknown is looked up
 		if _, err := provider.AddFaults(simprovider.Script{System: v.system, Faults: []simprovider.Fault{{Name: "drop_after_commit"}}}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	srv := proctest.NewServer(t, db, []string{contracts}, "SIM_URL="+provider.URL)
+	srv := proctest.NewServer(t, db, []string{simContracts(t)}, "SIM_URL="+provider.URL)
 	srv.Start(point)
-	_, err = srv.Call(t.Context(), v.tool, v.input, 20*time.Second)
+	_, err := srv.Call(t.Context(), v.tool, v.input, 20*time.Second)
 	if end := srv.Wait(); !strings.Contains(end, "killed") {
 		t.Fatalf("the server did not die at %s: %s, %v", point, end, err)
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"flag"
 	"net/http"
 	"os"
 	"slices"
@@ -15,7 +16,14 @@ import (
 	"github.com/onceward/onceward/internal/proctest"
 )
 
+// waiting is how many tests run at once, unless -parallel says: most of them
+// wait for other processes, for leases above all, and compute nothing.
+const waiting = "10"
+
 func TestMain(m *testing.M) {
+	if err := flag.Set("test.parallel", waiting); err != nil {
+		panic(err) // the flag is there in every test program
+	}
 	testscript.Main(cleaning{m}, map[string]func(){"onceward": main})
 }
 

@@ -47,7 +47,7 @@ func (l *link) pump(d Direction) {
 		switch {
 		case err == nil:
 		case errors.Is(err, io.EOF):
-			if !l.passable(from) {
+			if !l.passable(d) {
 				return
 			}
 			if !l.swallow[d].Load() {
@@ -64,7 +64,7 @@ func (l *link) pump(d Direction) {
 // carry passes one chunk on, up to the byte at which the fault strikes. It
 // reports false when the connection is over.
 func (l *link) carry(d Direction, p []byte) bool {
-	if !l.passable(l.ends[d.other()]) {
+	if !l.passable(d) {
 		return false
 	}
 	if l.fault.Kind != Pass && l.fault.On == d {
@@ -93,10 +93,10 @@ func (l *link) forward(d Direction, p []byte) bool {
 	return err == nil
 }
 
-// passable waits while there is a partition; false: nothing of from is passed on
-// any more.
-func (l *link) passable(from *net.TCPConn) bool {
-	return l.proxy.passable() && !(l.parted.Load() && wasReset(from))
+// passable waits while a partition holds the direction; false: nothing of it is
+// passed on any more.
+func (l *link) passable(d Direction) bool {
+	return l.proxy.passable(d) && !(l.parted.Load() && wasReset(l.ends[d.other()]))
 }
 
 // pause holds a chunk for the fault's delay; false: the proxy ended first.

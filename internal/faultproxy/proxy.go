@@ -10,20 +10,21 @@ import (
 // Proxy passes connections on to one address, with faults. It is safe for
 // concurrent use.
 type Proxy struct {
-	upstream string
 	listener net.Listener
 	ctx      context.Context
 	cancel   context.CancelFunc
 	running  sync.WaitGroup
 
-	mu     sync.Mutex
-	queue  []Fault
-	links  map[*link]bool
-	opened int
-	struck int
-	notify chan struct{} // closed and renewed whenever struck grows
-	heal   chan struct{} // not nil: a partition; closed by Heal
-	bytes  [2]int64
+	mu       sync.Mutex
+	upstream string
+	queue    []Fault
+	links    map[*link]bool
+	opened   int
+	struck   int
+	notify   chan struct{} // closed and renewed whenever struck grows
+	heal     chan struct{} // not nil: a partition; closed by Heal
+	only     bool          // of a partition: it holds answers only
+	bytes    [2]int64
 }
 
 // Start listens on a free loopback port and passes connections to upstream
@@ -55,11 +56,17 @@ func (p *Proxy) Next(faults ...Fault) {
 // connections, until Heal. Nothing is closed and nothing is lost, except what
 // was sent by a side that has meanwhile reset its connection: a network would
 // not deliver that either.
-func (p *Proxy) Partition() {
+func (p *Proxy) Partition() { p.part(false) }
+
+// PartitionAnswers is Partition in one direction: what clients send arrives and
+// is worked on, and nobody hears of it until Heal, or never after ResetAll.
+func (p *Proxy) PartitionAnswers() { p.part(true) }
+
+func (p *Proxy) part(only bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.heal == nil {
-		p.heal = make(chan struct{})
+		p.heal, p.only = make(chan struct{}), only
 	}
 	for l := range p.links {
 		l.parted.Store(true)
@@ -81,6 +88,20 @@ func (p *Proxy) ResetAll() {
 	for _, l := range p.open() {
 		l.reset()
 	}
+}
+
+// Redirect sends later connections to another address (host:port), as after a
+// failover; those that are open stay where they are.
+func (p *Proxy) Redirect(upstream string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.upstream = upstream
+}
+
+func (p *Proxy) target() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.upstream
 }
 
 // Connections returns how many connections were accepted.
@@ -167,12 +188,12 @@ func (p *Proxy) serve(client *net.TCPConn) {
 		return
 	}
 	parted := p.parted()
-	if !p.passable() {
+	if !p.passable(ToServer) {
 		_ = client.Close()
 		return
 	}
 	var d net.Dialer
-	c, err := d.DialContext(p.ctx, "tcp", p.upstream)
+	c, err := d.DialContext(p.ctx, "tcp", p.target())
 	if err != nil {
 		resetConn(client)
 		return
@@ -226,14 +247,14 @@ func (p *Proxy) parted() bool {
 	return p.heal != nil
 }
 
-// passable waits while there is a partition. It reports false where the proxy
-// ended.
-func (p *Proxy) passable() bool {
+// passable waits while a partition holds the direction. It reports false where
+// the proxy ended.
+func (p *Proxy) passable(d Direction) bool {
 	for {
 		p.mu.Lock()
-		heal := p.heal
+		heal, held := p.heal, p.heal != nil && (d == ToClient || !p.only)
 		p.mu.Unlock()
-		if heal == nil {
+		if !held {
 			return p.ctx.Err() == nil
 		}
 		select {

@@ -321,3 +321,40 @@ func TestCloseEndsHeldAndSilentConnections(t *testing.T) {
 		t.Errorf("await = %v, want the context's error", err)
 	}
 }
+
+func TestRedirectedProxyLeavesOpenConnectionsWhereTheyAre(t *testing.T) {
+	t.Parallel()
+	first, second := startServer(t), startServer(t)
+	p := startProxy(t, first)
+	old := dial(t, p.Addr())
+	say(t, old, "before\n")
+	got(t, first, "before")
+	p.Redirect(second.addr)
+	say(t, old, "on the old one\n")
+	got(t, first, "on the old one")
+	say(t, dial(t, p.Addr()), "after\n")
+	got(t, second, "after")
+}
+
+func TestPartitionOfAnswersLetsTheServerWork(t *testing.T) {
+	t.Parallel()
+	s := startServer(t)
+	p := startProxy(t, s)
+	c := dial(t, p.Addr())
+	p.PartitionAnswers()
+	say(t, c, "one\n")
+	got(t, s, "one")
+	if p.Bytes(faultproxy.ToClient) != 0 {
+		t.Error("an answer passed")
+	}
+	p.Heal()
+	hear(t, c, "re:one\n")
+	p.PartitionAnswers()
+	say(t, c, "two\n")
+	got(t, s, "two")
+	p.ResetAll()
+	if _, err := io.ReadAll(c); !errors.Is(err, syscall.ECONNRESET) {
+		t.Errorf("client saw %v, want a reset and no answer", err)
+	}
+	p.Heal()
+}

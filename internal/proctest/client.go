@@ -30,6 +30,7 @@ type Operation struct {
 	Reference    string `json:"reference"`
 	Attempts     int    `json:"attempts"`
 	OpenAttempts int    `json:"open_attempts"`
+	Cancel       bool   `json:"cancel_requested"`
 }
 
 // Final reports whether the operation needs nothing but, at most, a person.

@@ -50,6 +50,7 @@ var directions = []direction{
 	{"internal/faultproxy", nothing, "faults are put between two that do not know of it"},
 	{"internal/simprovider", nothing, "the judge of effects must not share code with the judged"},
 	{"internal/sim", nothing, "the judge of effects must not share code with the judged"},
+	{"internal/linear", nothing, "the judge of claims must not share code with the judged"},
 	{"internal/proctest", []string{".", "internal/simprovider"}, "it runs the built program against the provider, as processes"},
 	{"internal/drill", []string{".", "contract", "internal/faultproxy"}, "it puts faults between the program and a provider, and asks the contract what there is"},
 	{"internal/tidy", nothing, "it reads the others and runs none of them"},
@@ -67,7 +68,7 @@ var importableByAll = map[string]string{
 var stores = []string{"store/memory", "store/sqlite", "store/postgres"}
 
 // testOnly are packages for tests; a program that is not a test needs none.
-var testOnly = []string{"store/storetest", "provider/providertest", "oncewardtest", "internal/testdb", "internal/proctest", "internal/tidy"}
+var testOnly = []string{"store/storetest", "provider/providertest", "oncewardtest", "internal/testdb", "internal/proctest", "internal/tidy", "internal/linear"}
 
 // rowOf finds the row that governs a package, the one furthest down the tree.
 // The root's row governs the root alone.
@@ -216,6 +217,7 @@ var homes = []home{
 	{"zombiezen.com/go/sqlite", []string{"store/sqlite", "bench"}, "only its store speaks SQLite"},
 	{"modernc.org/sqlite", []string{"store/sqlite", "bench"}, "only its store speaks SQLite"},
 	{"github.com/ncruces/go-sqlite3", []string{"store/sqlite", "bench"}, "only its store speaks SQLite"},
+	{"github.com/anishathalye/porcupine", []string{"internal/linear"}, "the checker's terms stay with the register"},
 	{"github.com/spf13/cobra", []string{"cmd"}, "only commands know how commands are parsed"},
 	{"testing", []string{"store/storetest", "provider/providertest", "oncewardtest", "internal/testdb", "internal/proctest"}, "testing does not belong into a program"},
 }
