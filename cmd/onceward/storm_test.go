@@ -22,6 +22,7 @@ type storm struct {
 	provider *proctest.Provider
 	servers  []*proctest.Server
 	seed     uint64
+	keys     int // of each tool
 	mu       sync.Mutex
 	last     map[string]proctest.Operation // by audit reference
 }
@@ -32,11 +33,11 @@ type write struct {
 	oneEffect              bool // the class promises one; else at most one
 }
 
-const stormKeys = 40 // of each tool
+const stormKeys = 40
 
 func (s *storm) writes() []write {
 	var ws []write
-	for i := range stormKeys {
+	for i := range s.keys {
 		ws = append(ws,
 			write{"tickets.create", fmt.Sprintf(`{"source":"storm","event_id":"e%d","subject":"s"}`, i), fmt.Sprintf("storm/e%d", i), true},
 			write{"payments.create", fmt.Sprintf(`{"order_id":"o%d","amount":%d,"currency":"EUR"}`, i, 100+i), fmt.Sprintf("o%d", i), true},
@@ -89,6 +90,7 @@ func (s *storm) callers(ctx context.Context) *sync.WaitGroup {
 
 func (s *storm) deliver(ctx context.Context, w write) {
 	for i := 0; ctx.Err() == nil; i++ {
+		acknowledged := s.acknowledged(w)
 		a, err := s.servers[(i+len(w.reference))%len(s.servers)].Call(ctx, w.tool, w.input, time.Second)
 		if err != nil || a.Status == 503 {
 			select {
@@ -102,12 +104,29 @@ func (s *storm) deliver(ctx context.Context, w write) {
 			return
 		}
 		if a.Operation.Final() {
-			s.mu.Lock()
-			s.last[w.reference] = a.Operation
-			s.mu.Unlock()
+			s.keep(w, a, acknowledged)
 			return
 		}
 	}
+}
+
+// acknowledged is the answer about a write that a caller has got before.
+func (s *storm) acknowledged(w write) proctest.Operation {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.last[w.reference]
+}
+
+// keep notes an answer that is final. What was acknowledged before it was asked
+// for is still known, and what succeeded stays as it was, whatever happens to
+// servers and ledger.
+func (s *storm) keep(w write, a proctest.Answer, before proctest.Operation) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if before.ID != "" && a.Decision == "fresh" || before.State == "succeeded" && a.Operation != before {
+		s.t.Errorf("%s %s was acknowledged as %+v and is answered %s with %+v", w.tool, w.reference, before, a.Decision, a.Operation)
+	}
+	s.last[w.reference] = a.Operation
 }
 
 // judge compares what the ledger says with the provider's own books.
@@ -131,7 +150,7 @@ func (s *storm) judge() {
 		states[w.tool+" "+op.State]++
 	}
 	s.t.Logf("seed %d: %v", s.seed, states)
-	if states["tickets.create succeeded"] < stormKeys*9/10 || states["payments.create succeeded"] < stormKeys*9/10 {
+	if states["tickets.create succeeded"] < s.keys*9/10 || states["payments.create succeeded"] < s.keys*9/10 {
 		s.t.Errorf("hardly anything succeeded: %v", states)
 	}
 }
@@ -139,13 +158,9 @@ func (s *storm) judge() {
 func newStorm(t *testing.T, db func(i int) string, replicas int) *storm {
 	t.Helper()
 	proctest.Binary(t)
-	s := &storm{t: t, provider: proctest.NewProvider(t), seed: uint64(time.Now().UnixNano()), last: map[string]proctest.Operation{}}
-	contracts, err := filepath.Abs("../../examples/sim")
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := &storm{t: t, provider: proctest.NewProvider(t), seed: uint64(time.Now().UnixNano()), keys: stormKeys, last: map[string]proctest.Operation{}}
 	for i := range replicas {
-		srv := proctest.NewServer(t, db(i), []string{contracts}, "SIM_URL="+s.provider.URL)
+		srv := proctest.NewServer(t, db(i), []string{simContracts(t)}, "SIM_URL="+s.provider.URL)
 		srv.Start("")
 		s.servers = append(s.servers, srv)
 	}

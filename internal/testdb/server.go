@@ -55,6 +55,8 @@ type Options struct {
 	// Settings are PostgreSQL settings, "name=value"; they win over this
 	// package's own.
 	Settings []string
+	// Env is further environment of the server's programs, "NAME=value".
+	Env []string
 	// LogPath is the file to which the server's log is appended. Empty: a file
 	// in the server's folder, which Close removes.
 	LogPath string
@@ -69,6 +71,7 @@ type Server struct {
 	dir      string // holds data/ and, by default, the log
 	logPath  string
 	settings []string
+	env      []string
 	password string
 	port     int
 
@@ -87,7 +90,7 @@ func Open(ctx context.Context, options Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{programs: programs, as: as, password: rand.Text()}
+	s := &Server{programs: programs, as: as, env: options.Env, password: rand.Text()}
 	s.settings = append(append(s.settings, defaultSettings...), options.Settings...)
 	if err := s.create(ctx, options.LogPath); err != nil {
 		return nil, errors.Join(err, s.Close())
@@ -105,8 +108,8 @@ func Open(ctx context.Context, options Options) (*Server, error) {
 	}
 }
 
-// create makes the folder and the files of an empty cluster in it.
-func (s *Server) create(ctx context.Context, logPath string) error {
+// makeFolder makes the server's folder, for its account.
+func (s *Server) makeFolder(logPath string) error {
 	// Why not a test's own folder: its parent is closed to the server's account.
 	dir, err := os.MkdirTemp("", "onceward-pg-")
 	if err != nil {
@@ -117,14 +120,23 @@ func (s *Server) create(ctx context.Context, logPath string) error {
 	if logPath == "" {
 		s.logPath = filepath.Join(dir, "postgres.log")
 	}
-	secret := filepath.Join(dir, "password")
+	if err := giveTo(dir, s.as); err != nil {
+		return fmt.Errorf("give %s to the server's account: %w", dir, err)
+	}
+	return nil
+}
+
+// create makes the folder and the files of an empty cluster in it.
+func (s *Server) create(ctx context.Context, logPath string) error {
+	if err := s.makeFolder(logPath); err != nil {
+		return err
+	}
+	secret := filepath.Join(s.dir, "password")
 	if err := os.WriteFile(secret, []byte(s.password+"\n"), 0o600); err != nil {
 		return fmt.Errorf("write cluster password: %w", err)
 	}
-	for _, path := range []string{dir, secret} {
-		if err := giveTo(path, s.as); err != nil {
-			return fmt.Errorf("give %s to the server's account: %w", path, err)
-		}
+	if err := giveTo(secret, s.as); err != nil {
+		return fmt.Errorf("give %s to the server's account: %w", secret, err)
 	}
 	// Why a password: whoever may connect as superuser can run programs as the
 	// server's account.
@@ -158,7 +170,7 @@ func (s *Server) command(program string, args ...string) *exec.Cmd {
 	// Why no context: the program outlives the call that starts it.
 	cmd := exec.CommandContext(context.Background(), program, args...)
 	cmd.Dir = s.dir
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + s.dir, "LC_ALL=C", "TZ=UTC"}
+	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + s.dir, "LC_ALL=C", "TZ=UTC"}, s.env...)
 	isolate(cmd, s.as)
 	return cmd
 }

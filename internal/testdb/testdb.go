@@ -54,8 +54,14 @@ func Postgres(tb testing.TB) string {
 // the test is skipped, or fails, with the reason (see EnvRequire).
 func Cluster(tb testing.TB, settings ...string) *Server {
 	tb.Helper()
+	return ClusterWith(tb, Options{Settings: settings})
+}
+
+// ClusterWith is Cluster with all options.
+func ClusterWith(tb testing.TB, options Options) *Server {
+	tb.Helper()
 	Installed(tb)
-	server, err := Open(tb.Context(), Options{Settings: settings})
+	server, err := Open(tb.Context(), options)
 	if err != nil {
 		tb.Fatalf("testdb: %v", err)
 	}
