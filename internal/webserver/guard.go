@@ -1,6 +1,7 @@
 package webserver
 
 import (
+	"fmt"
 	"net"
 	"net/http"
 	"net/url"
@@ -22,9 +23,16 @@ type guard struct {
 	loopback bool     // the listener's names are those of loopback
 	hosts    []string // further names, host or host:port, lower case
 	origins  []string // further origins, scheme://host[:port], lower case
+
+	headerBytesMax int // of the request line and the header fields
 }
 
 func (g *guard) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	if headerBytes(req) > g.headerBytesMax {
+		g.refuse(w, req, &onceward.Error{Code: onceward.CodeTooLarge, Message: fmt.Sprintf("the request's header is longer than %d bytes", g.headerBytesMax),
+			Hint: "send less in header fields and in the address; the input belongs into the body"})
+		return
+	}
 	if !g.knowsHost(req.Host) {
 		g.refuse(w, req, &onceward.Error{Code: onceward.CodeOriginRefused, Message: "the Host header names a host that this server is not",
 			Hint: "ask by the address that the server listens on, or configure the name"})
@@ -36,6 +44,18 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		return
 	}
 	g.next.ServeHTTP(w, req)
+}
+
+// headerBytes is about how long a request was up to its body.
+func headerBytes(req *http.Request) int {
+	const separators = len(": \r\n")
+	n := len(req.Method) + len(req.RequestURI) + len(req.Proto) + len(req.Host)
+	for name, values := range req.Header {
+		for _, v := range values {
+			n += len(name) + len(v) + separators
+		}
+	}
+	return n
 }
 
 // knowsHost reports whether a Host header names this server. A server that

@@ -72,11 +72,14 @@ func New(opts Options) (*Server, error) {
 		ReadHeaderTimeout: orElse(opts.HeaderTimeout, DefaultHeaderTimeout),
 		// Why this does not end a handler that waits: net/http takes it off the
 		// connection as soon as the request has been read (a test holds it to that).
-		ReadTimeout:    orElse(opts.RequestTimeout, DefaultRequestTimeout),
-		WriteTimeout:   orElse(opts.AnswerTimeout, DefaultAnswerTimeout),
-		IdleTimeout:    orElse(opts.IdleTimeout, DefaultIdleTimeout),
-		MaxHeaderBytes: orElse(opts.HeaderBytesMax, DefaultHeaderBytesMax),
-		ErrorLog:       slog.NewLogLogger(opts.Log.Handler(), slog.LevelDebug), // broken handshakes and the like: a caller's trouble
+		ReadTimeout:  orElse(opts.RequestTimeout, DefaultRequestTimeout),
+		WriteTimeout: orElse(opts.AnswerTimeout, DefaultAnswerTimeout),
+		IdleTimeout:  orElse(opts.IdleTimeout, DefaultIdleTimeout),
+		// Why twice the limit: what net/http refuses is answered in plain text; what
+		// is read, and over the limit, the guard refuses as everything else is.
+		MaxHeaderBytes:               2 * orElse(opts.HeaderBytesMax, DefaultHeaderBytesMax),
+		DisableGeneralOptionsHandler: true,                                                   // OPTIONS * passes the guard too
+		ErrorLog:                     slog.NewLogLogger(opts.Log.Handler(), slog.LevelDebug), // broken handshakes and the like: a caller's trouble
 	}
 	return s, nil
 }
@@ -90,7 +93,7 @@ func orElse[T comparable](value, otherwise T) T {
 }
 
 func newGuard(opts Options) *guard {
-	g := &guard{next: opts.Handler, refuse: opts.Refuse, hosts: lower(opts.Hosts), origins: lower(opts.Origins)}
+	g := &guard{next: opts.Handler, refuse: opts.Refuse, headerBytesMax: orElse(opts.HeaderBytesMax, DefaultHeaderBytesMax), hosts: lower(opts.Hosts), origins: lower(opts.Origins)}
 	if a, ok := opts.Listener.Addr().(*net.TCPAddr); ok {
 		_, g.port, _ = net.SplitHostPort(a.String())
 		g.loopback = a.IP.IsLoopback()

@@ -96,6 +96,45 @@ func TestServerNeedsAHandlerAndAListener(t *testing.T) {
 	}
 }
 
+// What net/http refuses before any handler is plain text; docs/rough-edges.md says so.
+func TestHeaderThatIsNoHeaderReachesNoHandler(t *testing.T) {
+	t.Parallel()
+	s := start(t, func(http.ResponseWriter, *http.Request) { t.Error("a handler saw the request") })
+	for _, line := range []string{"X-Bad: a\x01b", "X Bad: a", "no header"} {
+		res := s.raw("GET / HTTP/1.1\r\nHost: " + s.Addr().String() + "\r\n" + line + "\r\n\r\n")
+		if res.StatusCode != http.StatusBadRequest || !strings.HasPrefix(res.Header.Get("Content-Type"), "text/plain") || !res.Close {
+			t.Errorf("%q is answered by %d %v", line, res.StatusCode, res.Header)
+		}
+	}
+}
+
+func TestHeaderOverItsLimitIsRefusedAsEverythingElseIs(t *testing.T) {
+	t.Parallel()
+	s := start(t, func(http.ResponseWriter, *http.Request) { t.Error("a handler saw the request") }, func(o *Options) {
+		o.HeaderBytesMax = 2000
+		o.Refuse = func(w http.ResponseWriter, _ *http.Request, err error) {
+			http.Error(w, string(onceward.CodeOf(err)), http.StatusTeapot)
+		}
+	})
+	for _, head := range []string{"GET / HTTP/1.1\r\nX-Long: " + strings.Repeat("a", 2000), "GET /?" + strings.Repeat("a", 2000) + " HTTP/1.1"} {
+		res := s.raw(head + "\r\nHost: " + s.Addr().String() + "\r\n\r\n")
+		if body, _ := io.ReadAll(res.Body); res.StatusCode != http.StatusTeapot || strings.TrimSpace(string(body)) != string(onceward.CodeTooLarge) {
+			t.Errorf("answered %d %s", res.StatusCode, body)
+		}
+	}
+}
+
+func TestQuestionForTheWholeServerIsAnsweredByTheHandler(t *testing.T) {
+	t.Parallel()
+	s := start(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) })
+	if res := s.raw("OPTIONS * HTTP/1.1\r\nHost: " + s.Addr().String() + "\r\n\r\n"); res.StatusCode != http.StatusTeapot {
+		t.Errorf("answered %d by something else", res.StatusCode)
+	}
+	if res := s.raw("OPTIONS * HTTP/1.1\r\nHost: evil.example.com\r\n\r\n"); res.StatusCode != http.StatusForbidden {
+		t.Errorf("another host is answered %d", res.StatusCode)
+	}
+}
+
 func TestHeaderThatDawdlesIsCutOff(t *testing.T) {
 	t.Parallel()
 	s := start(t, hello, func(o *Options) { o.HeaderTimeout = 50 * time.Millisecond })
@@ -146,10 +185,11 @@ func TestHandlerMayWaitLongerThanARequestMayTake(t *testing.T) {
 	}
 }
 
+// What is longer by far is not read to its end, and refused by net/http.
 func TestHeaderThatIsTooLongIsRefused(t *testing.T) {
 	t.Parallel()
 	s := start(t, hello)
-	res := s.raw("GET / HTTP/1.1\r\nHost: " + s.Addr().String() + "\r\nX-Long: " + strings.Repeat("a", DefaultHeaderBytesMax+8<<10) + "\r\n\r\n")
+	res := s.raw("GET / HTTP/1.1\r\nHost: " + s.Addr().String() + "\r\nX-Long: " + strings.Repeat("a", 2*DefaultHeaderBytesMax+8<<10) + "\r\n\r\n")
 	if res.StatusCode != http.StatusRequestHeaderFieldsTooLarge {
 		t.Errorf("status %d", res.StatusCode)
 	}
