@@ -51,10 +51,15 @@ type gate struct{ file string }
 func newGate(t *testing.T) gate {
 	t.Helper()
 	g := gate{filepath.Join(t.TempDir(), "token")}
-	if err := os.WriteFile(g.file, []byte("token"), 0o600); err != nil { // as it is read at the start
+	g.write(t, g.file) // as it is read at the start
+	return g
+}
+
+func (g gate) write(t *testing.T, file string) {
+	t.Helper()
+	if err := os.WriteFile(file, []byte("token"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return g
 }
 
 func (g gate) shut(t *testing.T) {
@@ -71,7 +76,14 @@ func (g gate) waited(t *testing.T) (open func()) {
 		// Without a reader a pipe cannot be opened for writing.
 		pipe, err := os.OpenFile(g.file, os.O_WRONLY|syscall.O_NONBLOCK, 0)
 		if err == nil {
-			return func() { _, _ = pipe.WriteString("token"); _ = pipe.Close() }
+			return func() {
+				g.write(t, g.file+".new") // whatever is read later needs no gate
+				if err := os.Rename(g.file+".new", g.file); err != nil {
+					t.Error(err)
+				}
+				_, _ = pipe.WriteString("token")
+				_ = pipe.Close()
+			}
 		}
 	}
 	t.Fatal("no process came to the gate")
