@@ -23,6 +23,9 @@ func (l *Ledger) Advance(ctx context.Context, id OperationID) error {
 	case StepStart, StepResend:
 		return l.startAgain(ctx, op, t)
 	case StepExpire:
+		if l.clock.earliest().Before(op.Running().LeaseUntil) {
+			return l.reschedule(ctx, op) // over by our notion of the time, and not surely by the database's
+		}
 		return l.expire(ctx, op)
 	case StepProbe:
 		_, _, err := l.probe(ctx, op, t, l.opts.Owner)
@@ -138,9 +141,9 @@ func (l *Ledger) expire(ctx context.Context, op *Operation) error {
 	if a := op.Running(); a == nil || l.live.has(op.ID) || !l.mayExpire(a.Owner) {
 		return nil
 	}
-	stored, err := l.change(ctx, op, func(now *Operation, at time.Time) ([]fact, error) {
+	stored, err := l.change(ctx, op, func(now *Operation, _ time.Time) ([]fact, error) {
 		a := now.Running()
-		if a == nil || at.Before(a.LeaseUntil) {
+		if a == nil || l.clock.earliest().Before(a.LeaseUntil) {
 			return nil, nil
 		}
 		return facts(l.opts.Owner, LeaseExpired{Attempt: a.Number}), nil

@@ -26,15 +26,29 @@ func (SystemClock) After(d time.Duration) <-chan time.Time { return time.After(d
 // clock expects before leases and absence proofs are not trusted for a while.
 const clockJump = time.Second
 
+// clockDrift is how fast two clocks may part between two exchanges: by one part
+// in so many. It is more than any time service slews.
+const clockDrift = 1000
+
 // ledgerClock is the database's clock as this process knows it: the database's
 // now at the last commit, carried on by our own monotonic clock.
+//
+// An exchange that takes long says little: the database's clock was read
+// somewhere in it. So what is known is a range. now is one instant in it, for
+// whatever is written down. Whoever holds a lease takes the range's late end
+// (localAt, latest), and whoever ends another's lease or believes an absence
+// takes its early end (earliest): a process with a poor notion of the time gives
+// up its own lease early, and never another's.
 type ledgerClock struct {
 	local Clock
 
 	mu        sync.Mutex
-	base      time.Time // database's now ...
-	at        time.Time // ... at this local instant
-	suspended time.Time // local instant until which expiry and absence are not believed
+	base      time.Time     // database's now ...
+	at        time.Time     // ... at this local instant
+	known     time.Time     // local instant of the last exchange, at which ...
+	behind    time.Duration // ... now may have been so much too early
+	ahead     time.Duration // ... or so much too late
+	suspended time.Time     // local instant until which expiry and absence are not believed
 	suspend   time.Duration
 	since     steady
 }
@@ -69,17 +83,48 @@ func (c *ledgerClock) observe(database, began, ended time.Time) {
 	defer c.mu.Unlock()
 	low, high := database, database.Add(ended.Sub(began))
 	if c.base.IsZero() {
-		c.base, c.at = low, ended
+		c.base, c.at, c.known, c.behind = low, ended, ended, high.Sub(low)
 		c.since = steady{ended, low}
 		return
 	}
+	behind, ahead := c.boundsLocked(ended)
 	now := c.nowLocked(ended)
 	switch {
 	case now.Before(low):
 		c.set(low, ended, low.Sub(now))
+		now, behind, ahead = low, high.Sub(low), 0
 	case now.After(high):
 		c.set(high, ended, now.Sub(high))
+		now, behind, ahead = high, 0, high.Sub(low)
 	}
+	c.known, c.behind, c.ahead = ended, min(behind, high.Sub(now)), min(ahead, now.Sub(low))
+}
+
+// boundsLocked is how much too early and too late now may be.
+func (c *ledgerClock) boundsLocked(local time.Time) (behind, ahead time.Duration) {
+	if c.base.IsZero() {
+		return 0, 0
+	}
+	drift := local.Sub(c.known) / clockDrift
+	return c.behind + drift, c.ahead + drift
+}
+
+// earliest is what the database's clock shows at least.
+func (c *ledgerClock) earliest() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	local := c.local.Now()
+	_, ahead := c.boundsLocked(local)
+	return c.nowLocked(local).Add(-ahead).Truncate(time.Microsecond)
+}
+
+// latest is what the database's clock shows at most.
+func (c *ledgerClock) latest() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	local := c.local.Now()
+	behind, _ := c.boundsLocked(local)
+	return c.nowLocked(local).Add(behind + time.Microsecond - 1).Truncate(time.Microsecond)
 }
 
 func (c *ledgerClock) set(database, local time.Time, by time.Duration) {
@@ -124,10 +169,13 @@ func (c *ledgerClock) setSuspend(d time.Duration) {
 	c.suspend = max(c.suspend, d)
 }
 
-// localAt converts a ledger instant to this process's clock.
+// localAt is the instant of this process's clock up to which the database's clock
+// surely shows less than that: for what has to be over by then.
 func (c *ledgerClock) localAt(ledger time.Time) time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	local := c.local.Now()
-	return local.Add(ledger.Sub(c.nowLocked(local)))
+	behind, _ := c.boundsLocked(local)
+	left := ledger.Sub(c.nowLocked(local)) - behind
+	return local.Add(left - max(left, 0)/clockDrift)
 }

@@ -99,10 +99,11 @@ func (l *Ledger) fence(op *Operation, lease time.Time) error {
 }
 
 // toLedgerTime converts the evidence's instants, which are local, to ledger time.
+// The last byte is not put earlier than it was: settle counts from it.
 func (l *Ledger) toLedgerTime(ev *Evidence, started time.Time) {
-	local, ledger := l.opts.Clock.Now(), l.clock.now()
+	local, ledger, latest := l.opts.Clock.Now(), l.clock.now(), l.clock.latest()
 	if !ev.LastByteAt.IsZero() {
-		ev.LastByteAt = ledger.Add(ev.LastByteAt.Sub(local)).Truncate(time.Microsecond)
+		ev.LastByteAt = latest.Add(ev.LastByteAt.Sub(local)).Truncate(time.Microsecond)
 	}
 	ev.StartedAt, ev.EndedAt = started, ledger
 }

@@ -187,3 +187,45 @@ func TestAProcessWhoseClockIsOffWorksByTheDatabases(t *testing.T) {
 		})
 	}
 }
+
+// farStore is a database that answers late: its clock was read long before.
+type farStore struct {
+	onceward.Store
+	clock *oncewardtest.Clock
+	late  *time.Duration
+}
+
+func (s farStore) Beat(ctx context.Context, r onceward.Replica) ([]onceward.Replica, time.Time, error) {
+	defer s.clock.Advance(*s.late)
+	return s.Store.Beat(ctx, r)
+}
+
+func (s farStore) Commit(ctx context.Context, batch []onceward.Change) (onceward.Commit, error) {
+	defer s.clock.Advance(*s.late)
+	return s.Store.Commit(ctx, batch)
+}
+
+// The claim's own commit, and every exchange before it, took most of a lease: by
+// the database's clock the lease is over, though the process's notion of that
+// clock is younger. Nothing is sent, and it is sent once the database is near.
+func TestALeaseIsNotTrustedFurtherThanTheDatabasesClockIsKnown(t *testing.T) {
+	t.Parallel()
+	onEachStore(t, oncewardtest.NewTool("t.write", onceward.EffectUnsafeWrite), func(t *testing.T, w *world) {
+		late := 4 * time.Second // of a lease of 5
+		far := w.another(func(o *onceward.Options) {
+			o.Store = farStore{o.Store, w.clock, &late}
+			o.Writer = onceward.DirectWriter{Store: o.Store}
+		})
+		a, err := far.submit(`{"id":"a"}`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		far.ledger.WaitIdle()
+		if op := far.get(a.Operation.ID); w.provider.Writes() != 0 || op.OpenAttempts() > 0 {
+			t.Fatalf("%d writes left under a lease that was over\n%s", w.provider.Writes(), w.timeline(op))
+		}
+		late = 0
+		far.pass(time.Minute)
+		far.want(a.Operation, onceward.StateSucceeded, 1)
+	})
+}

@@ -6,9 +6,9 @@ import (
 )
 
 // look asks the provider for the operation's effect. The instant at which the
-// look-up began is ledger time: absence counts from it.
+// look-up began is ledger time, and not later than it was: absence counts from it.
 func (l *Ledger) look(op *Operation, t Tool) (ProbeJudgement, Evidence, time.Time) {
-	began := l.clock.now()
+	began := l.clock.earliest()
 	req, err := t.ProbeRequest(op)
 	if err != nil {
 		return ProbeJudgement{Failure: Failure{Class: ClassProtocol, Code: "probe_not_rendered", Message: "the look-up cannot be rendered", Retryable: true}}, Evidence{StartedAt: began, EndedAt: began}, began

@@ -116,8 +116,8 @@ func (l *Ledger) ReportOutcome(ctx context.Context, p Principal, id AttemptID, s
 	if err != nil {
 		return nil, err
 	}
-	generation := op.Generation
-	return l.change(ctx, op, func(now *Operation, at time.Time) ([]fact, error) {
+	generation, last := op.Generation, l.clock.latest() // its last byte left before it reported
+	return l.change(ctx, op, func(now *Operation, _ time.Time) ([]fact, error) {
 		if now.Generation != generation {
 			return nil, attemptGone(id)
 		}
@@ -126,7 +126,7 @@ func (l *Ledger) ReportOutcome(ctx context.Context, p Principal, id AttemptID, s
 				return nil, nil
 			}
 		}
-		sent := Sent{Reach: ReachBodyWritten, LastByteAt: at}
+		sent := Sent{Reach: ReachBodyWritten, LastByteAt: last}
 		f := fact{actor: p.String(), evidence: out.Evidence}
 		switch out.Verdict {
 		case VerdictDone:
@@ -134,7 +134,7 @@ func (l *Ledger) ReportOutcome(ctx context.Context, p Principal, id AttemptID, s
 		case VerdictNotDone:
 			// It had no effect, but the provider may have seen the key: its window
 			// counts from the first possible send.
-			f.event = AttemptNotDone{Attempt: id.Number, Sent: Sent{LastByteAt: at}, Failure: out.Failure}
+			f.event = AttemptNotDone{Attempt: id.Number, Sent: Sent{LastByteAt: last}, Failure: out.Failure}
 		case VerdictUnknown, VerdictInProgress:
 			f.event = AttemptUnknown{Attempt: id.Number, Sent: sent, Failure: out.Failure}
 		default:
