@@ -6,6 +6,7 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -16,6 +17,7 @@ import (
 	"github.com/onceward/onceward/contract"
 	"github.com/onceward/onceward/provider/httpcall"
 	"github.com/onceward/onceward/store/sqlite"
+	"github.com/onceward/onceward/worker"
 )
 
 //go:embed charge.yaml
@@ -39,6 +41,13 @@ func Example() {
 	check(ledger.Start(ctx))
 	defer func() { check(ledger.Close(ctx)) }()
 
+	// What is not settled at once is looked up, tried again or retired by these.
+	loops, stop := context.WithCancel(ctx)
+	due := worker.NewDue(ledger, store, slog.Default())
+	wait := worker.Start(loops, onceward.SystemClock{}, slog.Default(),
+		due, worker.NewStranded(ledger), worker.NewSwitches(ledger), worker.NewRetire(ledger))
+	defer func() { stop(); wait(); due.Wait() }() // before the ledger is closed
+
 	for range 3 { // a queue that delivers the same order three times
 		answer, err := ledger.Submit(ctx, onceward.Intent{Principal: onceward.LocalPrincipal(), Tool: "orders.charge",
 			Input: []byte(`{"order":"o-17","cents":4200}`), Wait: onceward.DefaultWait})
@@ -53,10 +62,16 @@ func Example() {
 	// charges at the shop: 1
 }
 
-// newShop is a provider that charges whenever it is asked.
+// newShop is a provider that charges whenever it is asked, but for the first time:
+// then it is down, and nobody can tell from its answer whether it charged.
 func newShop() (*httptest.Server, *int) {
-	charges := 0
+	charges, down := 0, true
 	return httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if down {
+			down = false
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
 		charges++
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusCreated)
