@@ -180,8 +180,8 @@ func (l *Ledger) write(ctx context.Context, c Change) (stored *Operation, applie
 	if !r.Applied {
 		return r.Stored, false, nil
 	}
-	if c.Tool != nil {
-		l.switches.set(*c.Tool)
+	if c.Tool != nil && l.switches.set(*c.Tool) {
+		l.log.Warn("tool paused", "tool", c.Tool.Tool, "tenant", c.Tool.Tenant, "operation", c.After.ID.String(), "reason", c.Tool.Reason)
 	}
 	after := c.After
 	l.waiters.notify(after.ID)
@@ -195,8 +195,7 @@ func (l *Ledger) write(ctx context.Context, c Change) (stored *Operation, applie
 func (l *Ledger) carryOut(op *Operation, out []Consequence) {
 	for _, o := range out {
 		switch o.Kind {
-		case PauseTool:
-			l.log.Warn("tool paused", "tool", op.Tool, "tenant", op.Tenant, "operation", op.ID.String(), "reason", o.Reason)
+		case PauseTool: // committed with the row, and told once for all that found it paused: write
 		case RaiseAlarm:
 			l.log.Error("invariant alarm", "tool", op.Tool, "tenant", op.Tenant, "operation", op.ID.String(), "reason", o.Reason)
 			if l.opts.Alarm != nil {

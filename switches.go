@@ -32,17 +32,22 @@ func (s *switches) find(t Tenant, tool ToolName) (ToolSwitch, bool) {
 	return sw, ok
 }
 
-func (s *switches) set(sw ToolSwitch) {
+// set takes a switch over, and reports whether it was thrown: whoever finds a
+// tool paused that is paused already throws nothing.
+func (s *switches) set(sw ToolSwitch) (thrown bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.paused == nil {
 		s.paused = map[switchKey]ToolSwitch{}
 	}
+	k := switchKey{sw.Tenant, sw.Tool}
+	_, was := s.paused[k]
 	if sw.Paused {
-		s.paused[switchKey{sw.Tenant, sw.Tool}] = sw
+		s.paused[k] = sw
 	} else {
-		delete(s.paused, switchKey{sw.Tenant, sw.Tool})
+		delete(s.paused, k)
 	}
+	return was != sw.Paused
 }
 
 func (s *switches) replace(all []ToolSwitch) {
