@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"embed"
@@ -215,10 +216,7 @@ func (s *Store) open() (*conn, error) {
 	if !strings.HasPrefix(path, "/") {
 		path = "/" + path // a drive
 	}
-	query := url.Values{"modeof": {s.files.path}}
-	if s.opts.vfs != "" {
-		query.Set("vfs", s.opts.vfs)
-	}
+	query := url.Values{"modeof": {s.files.path}, "vfs": {cmp.Or(s.opts.vfs, fullVFS)}}
 	// SQLite does not read a plus sign as a space.
 	name := url.URL{Scheme: "file", Path: path, RawQuery: strings.ReplaceAll(query.Encode(), "+", "%20")}
 	db, err := sqlite3.OpenFlags(name.String(), sqlite3.OPEN_READWRITE|sqlite3.OPEN_URI)
