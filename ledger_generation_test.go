@@ -47,3 +47,33 @@ func TestAResultOfAnEarlierGenerationTouchesNoAttemptOfTheNext(t *testing.T) {
 		other.want(a.Operation, onceward.StateSucceeded, 1)
 	})
 }
+
+// The provider still has the first use's object, under the key or the ID that it
+// was given. Whatever becomes of the second use's answer, what it finds, looks up
+// or is told exists already is an effect of its own.
+func TestTheObjectOfARetiredUseIsNotTakenForTheNextOnes(t *testing.T) {
+	t.Parallel()
+	for _, effect := range []onceward.EffectClass{onceward.EffectKeyedWrite, onceward.EffectConditionalWrite, onceward.EffectProbedWrite} {
+		for name, fault := range map[string]oncewardtest.Fault{
+			"Answered": oncewardtest.FaultNone, "AnswerLost": oncewardtest.FaultAnswerLost, "RequestLost": oncewardtest.FaultRequestLost, "AnswerCut": oncewardtest.FaultAnswerCut,
+		} {
+			t.Run(effect.String()+"/"+name, func(t *testing.T) {
+				t.Parallel()
+				onEachStore(t, oncewardtest.NewTool("t.write", effect, reusable, withProbe), func(t *testing.T, w *world) {
+					w.provider.HonoursKeys = effect != onceward.EffectProbedWrite
+					first := w.ask(`{"id":"a"}`)
+					w.want(first.Operation, onceward.StateSucceeded, 1)
+					w.clock.Advance(2 * kept)
+					w.retire()
+					w.provider.Script(fault)
+					second := w.ask(`{"id":"a"}`)
+					w.passSlowly(20*time.Second, 2*time.Second)
+					w.want(second.Operation, onceward.StateSucceeded, 2)
+					if op := w.get(second.Operation.ID); op.Generation != 1 || op.Reference == "" || op.Reference == first.Operation.Reference {
+						t.Fatalf("generation %d has the reference %q, and the first had %q", op.Generation, op.Reference, first.Operation.Reference)
+					}
+				})
+			})
+		}
+	}
+}

@@ -208,3 +208,30 @@ func TestAProcessWithASupersededContractDoesNotStart(t *testing.T) {
 		wantCode(t, err, onceward.CodeContractSuperseded)
 	})
 }
+
+// The key rule changes while operations wait, are unknown or lie with a person:
+// under the new rule they are joined, not made again.
+func TestAChangedKeyRuleJoinsWhatIsNotSettled(t *testing.T) {
+	t.Parallel()
+	for state, fault := range map[onceward.State]oncewardtest.Fault{
+		onceward.StateReady: oncewardtest.FaultRateLimited, onceward.StateOutcomeUnknown: oncewardtest.FaultAnswerLost, onceward.StateNeedsReview: oncewardtest.FaultAnswerLost,
+	} {
+		t.Run(state.String(), func(t *testing.T) {
+			t.Parallel()
+			before, after := ruleChange()
+			onEachStore(t, before, func(t *testing.T, w *world) {
+				w.provider.Script(fault)
+				first := w.ask(`{"id":"old","event":"new"}`)
+				if state == onceward.StateNeedsReview {
+					w.pass(time.Second)
+				}
+				younger := w.process(t, after)
+				again, err := younger.submit(`{"id":"old","event":"new"}`)
+				if err != nil || again.Operation.ID != first.Operation.ID || again.Operation.State != state || again.Decision == onceward.DecisionFresh {
+					t.Fatalf("under the new rule it is %+v, %v", again, err)
+				}
+				w.wantWrites(1)
+			})
+		})
+	}
+}
