@@ -23,8 +23,8 @@ import (
 //	new CLASS [name=value ...]   an operation, under the policy of tracePolicy
 //	wait DURATION                time passes
 
-// TestTraces runs every file of testdata/trace.
-func TestTraces(t *testing.T) {
+// TestEachTraceIsWhatTheMachineSays runs every file of testdata/trace.
+func TestEachTraceIsWhatTheMachineSays(t *testing.T) {
 	t.Parallel()
 	for _, file := range traceFiles(t) {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {

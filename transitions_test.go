@@ -191,9 +191,9 @@ func variants(s onceward.State) []onceward.Operation {
 	return ops
 }
 
-// TestTransitionTableGolden keeps the table in a file that a person can read
+// TestAChangeOfTheTransitionTableIsSeenInReview keeps the table in a file that a person can read
 // in a review: a change of the machine shows as a change of this file.
-func TestTransitionTableGolden(t *testing.T) {
+func TestAChangeOfTheTransitionTableIsSeenInReview(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
 	for _, k := range onceward.AllEventKinds() {

@@ -72,20 +72,20 @@ func untouched(t *testing.T, path string, fn func()) {
 	}
 }
 
-func TestOpenWithoutPath(t *testing.T) {
+func TestALedgerWithoutAPathIsRefused(t *testing.T) {
 	t.Parallel()
 	for _, path := range []string{"", ":memory:"} {
 		refused(t, path, sqlite.Options{}, onceward.CodeConfigInvalid, "no path")
 	}
 }
 
-func TestOpenOfAFolder(t *testing.T) {
+func TestAFolderIsRefusedAsALedger(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	refused(t, dir, sqlite.Options{}, onceward.CodeConfigInvalid, dir+" is a folder")
 }
 
-func TestOpenInAFolderThatDoesNotExist(t *testing.T) {
+func TestALedgerInNoFolderIsRefusedAndMakesNone(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "absent")
 	refused(t, filepath.Join(dir, "ledger.db"), sqlite.Options{}, onceward.CodeLedgerUnavailable, "no folder "+dir)
@@ -94,13 +94,13 @@ func TestOpenInAFolderThatDoesNotExist(t *testing.T) {
 	}
 }
 
-func TestOpenBelowAFile(t *testing.T) {
+func TestALedgerBelowAFileIsRefused(t *testing.T) {
 	t.Parallel()
 	path := foreign(t, "CREATE TABLE customers (id)")
 	refused(t, filepath.Join(path, "ledger.db"), sqlite.Options{}, onceward.CodeLedgerUnavailable, "no folder "+path)
 }
 
-func TestOpenOfAReadOnlyFile(t *testing.T) {
+func TestAFileOnAReadOnlyDiskIsRefusedAsReadOnly(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "ledger.db")
 	if err := open(t, path, sqlite.Options{}).Close(); err != nil {
@@ -113,10 +113,10 @@ func TestOpenOfAReadOnlyFile(t *testing.T) {
 	})
 }
 
-func TestOpenOfAReadOnlyFileAsAnotherUser(t *testing.T) {
+func TestAFileThatMayOnlyBeReadIsRefusedAsReadOnly(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() == 0 {
-		t.Skip("skipped as root, who may write everything: TestOpenOfAReadOnlyFile stands in")
+		t.Skip("skipped as root, who may write everything: TestAFileOnAReadOnlyDiskIsRefusedAsReadOnly stands in")
 	}
 	path := filepath.Join(t.TempDir(), "ledger.db")
 	if err := open(t, path, sqlite.Options{}).Close(); err != nil {
@@ -340,7 +340,7 @@ func TestLedgerIsForItsOwnerOnly(t *testing.T) {
 	}
 }
 
-func TestOpenThroughALink(t *testing.T) {
+func TestALinkAndItsFileAreOneLedger(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	real, link := filepath.Join(dir, "ledger 100%?&+.db"), filepath.Join(dir, "link.db")
