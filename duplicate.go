@@ -125,6 +125,9 @@ func (l *Ledger) takeAnew(ctx context.Context, in *Intent, t Tool, op *Operation
 	if !t.Info().Policy.KeyReusable {
 		return nil, nil, false, keyRetired(op)
 	}
+	if err := l.join(ctx, in, op.ID); err != nil {
+		return nil, nil, false, err
+	}
 	last := op.Generation
 	if p, err = t.Prepare(in, last+1); err != nil {
 		return nil, nil, false, err

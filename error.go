@@ -30,6 +30,12 @@ const (
 	CodeStillRunning        Code = "still_running"        // on_duplicate asked to fail while the first is not terminal
 	CodeToolNotFound        Code = "tool_not_found"       // no contract of that name is in force
 	CodeOperationNotFound   Code = "operation_not_found"  // no such operation in this tenant
+	CodeRunNotFound         Code = "run_not_found"        // no such run in this tenant
+	CodeDecisionNotFound    Code = "decision_not_found"   // no such decision in this tenant
+	CodeDecisionConflict    Code = "decision_conflict"    // the step was decided about another input, or under other rules
+	CodeOutputInvalid       Code = "output_invalid"       // a step's output breaks its schema, or its rules cannot be evaluated over it
+	CodeBranchForbids       Code = "branch_forbids"       // the tool is not one of the branch that the pinned decision chose
+	CodeWorkflowMismatch    Code = "workflow_mismatch"    // another version of the workflow is in force
 	CodeAttemptNotFound     Code = "attempt_not_found"    // no such attempt, or its secret does not match
 	CodeRouteNotFound       Code = "route_not_found"      // no such path
 	CodeMethodNotAllowed    Code = "method_not_allowed"   // the path exists, the method does not
@@ -63,7 +69,8 @@ const (
 var AllCodes = []Code{
 	CodeInvalidRequest, CodeInvalidInput, CodeTooLarge, CodeUnsupportedMedia, CodeUnsupportedPolicy, CodeCursorInvalid,
 	CodeKeyMissing, CodeKeyInvalid, CodeKeyAmbiguous, CodeKeyReused, CodeKeyRetired, CodeKeyCollision,
-	CodeDuplicate, CodeStillRunning, CodeToolNotFound, CodeOperationNotFound, CodeAttemptNotFound, CodeRouteNotFound,
+	CodeDuplicate, CodeStillRunning, CodeToolNotFound, CodeOperationNotFound, CodeRunNotFound, CodeDecisionNotFound,
+	CodeDecisionConflict, CodeOutputInvalid, CodeBranchForbids, CodeWorkflowMismatch, CodeAttemptNotFound, CodeRouteNotFound,
 	CodeMethodNotAllowed, CodeUnauthenticated, CodeForbidden, CodeOriginRefused, CodeStateForbids, CodeFenceLost,
 	CodeEvidenceRequired, CodeConfirmationNeeded, CodeReplayRefused, CodeOperationFailed, CodeContractInvalid,
 	CodeContractSuperseded, CodeConfigInvalid, CodeRateLimited, CodeOverloaded, CodeLedgerUnavailable, CodeMayBeRecorded,

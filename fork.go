@@ -24,7 +24,7 @@ func (l *Ledger) Fork(ctx context.Context, p Principal, id OperationID, key Key,
 		return nil, &Error{Code: CodeStateForbids, Op: "fork operation", OperationID: id, Message: "it is " + op.State.String() + ": its own effect is not settled yet",
 			Hint: "wait for its end; a fork beside it could make two effects where one was wanted"}
 	}
-	in := Intent{Principal: p, Tool: op.Tool, Input: input, ForkKey: ForkKey(op.Key, key), Run: op.Run,
+	in := Intent{Principal: p, Tool: op.Tool, Input: input, ForkKey: ForkKey(op.Key, key), Run: op.Run, joined: true, decidedBy: op.DecidedBy,
 		CorrelationID: op.CorrelationID, TraceParent: op.TraceParent, Wait: wait, Reason: reason}
 	if in.Input == nil {
 		if op.Input == nil || t.Info().Policy.KeepInput != KeepFull {

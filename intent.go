@@ -9,7 +9,7 @@ func NewOperation(in *Intent, p *Prepared, info *ToolInfo, gen Generation, at ti
 	o := Operation{
 		ID: NewOperationID(in.Principal.Tenant, info.Name, p.Key), Tenant: in.Principal.Tenant, Tool: info.Name, Key: p.Key,
 		Generation: gen, Digest: p.Digest, Prints: p.Prints, Contract: info.Version, Effect: info.Policy.Effect,
-		State: StateReady, Run: in.Run, CorrelationID: in.CorrelationID, TraceParent: in.TraceParent, Actor: in.Principal.String(),
+		State: StateReady, Run: in.Run, DecidedBy: in.decidedBy, CorrelationID: in.CorrelationID, TraceParent: in.TraceParent, Actor: in.Principal.String(),
 		CreatedAt: at, UpdatedAt: at, DueAt: at, IntentAt: at, SerialKey: p.SerialKey,
 		ProviderKey: p.ProviderKey, Input: p.Input, Request: p.Request, Policy: info.Policy,
 	}

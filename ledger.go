@@ -32,6 +32,9 @@ type Options struct {
 	Owner    string       // this process in leases; empty: random
 	// CrashPoint is called at named places (internal/crashpoint lists them); nil in production.
 	CrashPoint func(name string)
+	// CheckOutput holds the output of a decision to a JSON Schema that its request
+	// brought (contract.CheckOutput); nil: such requests are refused.
+	CheckOutput func(schema, output []byte) error
 	// Alarm is called when somebody has to know; nil: logged only.
 	Alarm func(op *Operation, reason string)
 }

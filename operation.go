@@ -37,10 +37,11 @@ type Operation struct {
 	Version int64      // raised by one at each write; compare-and-set
 	Token   WriteToken // of the last write
 
-	Run           string // may be empty
-	CorrelationID string // may be empty
-	TraceParent   string // W3C traceparent of the first request; may be empty
-	Actor         string // principal of the first request
+	Run           string    // a run's ID or a free label; may be empty
+	DecidedBy     DecidedBy // the decision that led to it; zero: none
+	CorrelationID string    // may be empty
+	TraceParent   string    // W3C traceparent of the first request; may be empty
+	Actor         string    // principal of the first request
 
 	CreatedAt   time.Time
 	UpdatedAt   time.Time

@@ -21,6 +21,7 @@ type Registry struct {
 	mu     sync.RWMutex
 	active map[ToolName]Tool
 	old    map[toolVersion]Tool
+	flows  workflows
 }
 
 type toolVersion struct {

@@ -126,6 +126,9 @@ type Replica struct {
 // errors by driver code (CodeLedgerUnavailable, CodeMayBeRecorded,
 // CodeLedgerReadOnly, ...), and block until done or ctx ends.
 type Store interface {
+	RunStore
+	DecisionStore
+
 	// Commit applies the batch in one durable transaction. At most one change
 	// per operation ID is in a batch (the committer sees to it). It is safe to
 	// run the same batch again: a row that carries After.Token counts as

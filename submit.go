@@ -119,6 +119,9 @@ type claimed struct {
 //
 // Crash point: claim.before_commit, claim.after_commit.
 func (l *Ledger) claim(ctx context.Context, in *Intent, t Tool, p *Prepared, s starter) (claimed, error) {
+	if err := l.join(ctx, in, NewOperationID(in.Principal.Tenant, t.Info().Name, p.Key)); err != nil {
+		return claimed{}, err
+	}
 	at := l.clock.now()
 	op := NewOperation(in, p, t.Info(), s.generation, at)
 	if l.recent.has(op.ID) {

@@ -7,15 +7,20 @@ import "time"
 type Intent struct {
 	Principal     Principal
 	Tool          ToolName
-	Input         []byte // JSON as received; not retained by reference
-	CallerKey     Key    // validated; empty: none
-	ForkKey       Key    // the whole key of a fork (see ForkKey); overrides the contract's rule; empty: no fork
-	Run           string
+	Input         []byte     // JSON as received; not retained by reference
+	CallerKey     Key        // validated; empty: none
+	ForkKey       Key        // the whole key of a fork (see ForkKey); overrides the contract's rule; empty: no fork
+	Run           string     // the ID of a run of the tenant, or a free label
+	Decision      DecisionID // that led to it; zero: none
+	Branch        string     // on which the caller takes itself to be; empty: not said
 	CorrelationID string
 	TraceParent   string
 	Wait          time.Duration // how long to wait for a final state; negative: DefaultWait
 	OnDuplicate   OnDuplicate
 	Reason        string // why, where one was asked for (a fork); kept in the timeline
+
+	joined    bool      // the run and the decision were looked at
+	decidedBy DecidedBy // what was found then
 }
 
 // OnDuplicate says what a second request with the same key wants.

@@ -27,6 +27,7 @@ const (
 	tagReviewReason
 	tagReference
 	tagIntentAt
+	tagDecidedBy
 )
 
 // The flags of an operation.
@@ -75,6 +76,10 @@ func encodeDetail(op *onceward.Operation, row *Row) []byte {
 	if at := Stored(op.IntentAt); !at.Equal(row.CreatedAt) {
 		e.byte(tagIntentAt)
 		e.time(at)
+	}
+	if !op.DecidedBy.IsZero() {
+		e.byte(tagDecidedBy)
+		e.decidedBy(&op.DecidedBy)
 	}
 	if len(e.buf) == 1 {
 		return nil
@@ -179,6 +184,8 @@ func (d *decoder) tag(op *onceward.Operation, row *Row) bool {
 		op.Reference = d.string()
 	case tagIntentAt:
 		op.IntentAt = d.time()
+	case tagDecidedBy:
+		op.DecidedBy = d.decidedBy()
 	default:
 		return false
 	}

@@ -47,6 +47,8 @@ var exits = map[onceward.Code]int{
 	onceward.CodeKeyReused: exitConflict, onceward.CodeKeyRetired: exitConflict, onceward.CodeKeyCollision: exitConflict,
 	onceward.CodeDuplicate: exitConflict, onceward.CodeStillRunning: exitNotFinal,
 	onceward.CodeToolNotFound: exitUsage, onceward.CodeOperationNotFound: exitUsage, onceward.CodeAttemptNotFound: exitUsage,
+	onceward.CodeRunNotFound: exitUsage, onceward.CodeDecisionNotFound: exitUsage, onceward.CodeDecisionConflict: exitConflict,
+	onceward.CodeOutputInvalid: exitUsage, onceward.CodeBranchForbids: exitRefused, onceward.CodeWorkflowMismatch: exitRefused,
 	onceward.CodeRouteNotFound: exitOther, onceward.CodeMethodNotAllowed: exitOther,
 	onceward.CodeUnauthenticated: exitRefused, onceward.CodeForbidden: exitRefused, onceward.CodeOriginRefused: exitRefused,
 	onceward.CodeStateForbids: exitRefused, onceward.CodeFenceLost: exitRefused, onceward.CodeEvidenceRequired: exitUsage,

@@ -36,6 +36,8 @@ type data struct {
 	switches  map[switchKey]onceward.ToolSwitch
 	contracts map[onceward.ToolName][]onceward.ContractVersion
 	replicas  map[string]onceward.Replica
+	runs      map[onceward.RunID]*kept
+	decisions map[onceward.DecisionID]*kept
 	journal   [][]store.Entry
 }
 
@@ -65,6 +67,8 @@ func New(opts Options) *Store {
 		switches:  map[switchKey]onceward.ToolSwitch{},
 		contracts: map[onceward.ToolName][]onceward.ContractVersion{},
 		replicas:  map[string]onceward.Replica{},
+		runs:      map[onceward.RunID]*kept{},
+		decisions: map[onceward.DecisionID]*kept{},
 	}}
 }
 

@@ -1,0 +1,31 @@
+package oncewardtest
+
+import (
+	"context"
+
+	"github.com/onceward/onceward"
+)
+
+// PutRun implements onceward.Store.
+func (s *FaultyStore) PutRun(ctx context.Context, r onceward.Run) (*onceward.Run, bool, error) {
+	if err := s.writable("store run"); err != nil {
+		return nil, false, err
+	}
+	return s.inner.PutRun(ctx, r)
+}
+
+// LoadRun implements onceward.Store.
+func (s *FaultyStore) LoadRun(ctx context.Context, id onceward.RunID) (*onceward.Run, error) {
+	if err := s.readable("load run"); err != nil {
+		return nil, err
+	}
+	return s.inner.LoadRun(ctx, id)
+}
+
+// ListRuns implements onceward.Store.
+func (s *FaultyStore) ListRuns(ctx context.Context, f onceward.RunFilter) ([]*onceward.Run, error) {
+	if err := s.readable("list runs"); err != nil {
+		return nil, err
+	}
+	return s.inner.ListRuns(ctx, f)
+}

@@ -1,0 +1,68 @@
+package memory
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/onceward/onceward"
+	"github.com/onceward/onceward/store"
+)
+
+// PutDecision stores a decision by compare-and-set; see [onceward.DecisionStore].
+func (s *Store) PutDecision(ctx context.Context, n onceward.StepDecision) (stored *onceward.StepDecision, applied bool, err error) {
+	body, err := store.EncodeDecision(&n)
+	if err != nil {
+		return nil, false, err
+	}
+	err = s.write(ctx, "store decision", func(d *data) error {
+		next := &kept{revision: n.Revision, token: n.Token, body: body}
+		write, there := next.replaces(d.decisions[n.ID])
+		if write {
+			d.decisions[n.ID] = next
+		}
+		applied = write || there
+		stored, err = d.decision(n.ID)
+		return err
+	})
+	return stored, applied, err
+}
+
+func (d *data) decision(id onceward.DecisionID) (*onceward.StepDecision, error) {
+	k := d.decisions[id]
+	if k == nil {
+		return nil, nil
+	}
+	return store.DecodeDecision(id, k.revision, k.token, k.body)
+}
+
+// LoadDecision reads one decision; see [onceward.DecisionStore].
+func (s *Store) LoadDecision(ctx context.Context, id onceward.DecisionID) (found *onceward.StepDecision, err error) {
+	err = s.read(ctx, "load decision", func(d *data) error {
+		found, err = d.decision(id)
+		return err
+	})
+	return found, err
+}
+
+// ListDecisions returns a run's decisions; see [onceward.DecisionStore].
+func (s *Store) ListDecisions(ctx context.Context, run onceward.RunID, limit int) ([]*onceward.StepDecision, error) {
+	var found []*onceward.StepDecision
+	err := s.read(ctx, "list decisions", func(d *data) error {
+		for id := range d.decisions {
+			one, err := d.decision(id)
+			if err != nil {
+				return err
+			}
+			if one.Run == run {
+				found = append(found, one)
+			}
+		}
+		return nil
+	})
+	slices.SortFunc(found, func(a, b *onceward.StepDecision) int {
+		return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), bytes.Compare(a.ID[:], b.ID[:]))
+	})
+	return found[:min(len(found), limit)], err
+}
