@@ -104,7 +104,7 @@ func (c *caller) retry(ctx context.Context, cl *class, ref, words string, dies b
 	key := rand.Text()
 	for try := range triesMax {
 		if try > 0 {
-			time.Sleep(pause << try)
+			rest(ctx, pause<<try)
 		}
 		done := c.write(ctx, cl, ref, words, key)
 		if dies {
@@ -122,7 +122,7 @@ func (c *caller) check(ctx context.Context, cl *class, ref, words string, dies b
 	key := rand.Text()
 	for try := range triesMax {
 		if try > 0 {
-			time.Sleep(pause << try)
+			rest(ctx, pause<<try)
 		}
 		if c.look(ctx, cl, ref) {
 			return saidDone, nil
@@ -136,6 +136,14 @@ func (c *caller) check(ctx context.Context, cl *class, ref, words string, dies b
 		}
 	}
 	return verdict(c.look(ctx, cl, ref)), nil
+}
+
+// rest waits, or until the context ends.
+func rest(ctx context.Context, d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
+	}
 }
 
 func verdict(done bool) said {

@@ -70,7 +70,7 @@ func trial(ctx context.Context, sim *simprovider.Server, m *mode, c *class, g *g
 	}
 	report := sim.Effects(ref)
 	for ; report.Pending > 0; report = sim.Effects(ref) {
-		time.Sleep(10 * time.Millisecond) // a late commit is still to come
+		rest(ctx, 10*time.Millisecond) // a late commit is still to come
 	}
 	one := counts{trials: 1, calls: report.Requests}
 	for _, item := range report.Items {
