@@ -62,17 +62,3 @@ func TestSynchronousStandbyPromotedUnderLoadLosesAndDoublesNothing(t *testing.T)
 		return nil
 	})
 }
-
-// synchronous makes the primary wait for its standby with each commit.
-func synchronous(t *testing.T, primary *testdb.Server) {
-	t.Helper()
-	if err := primary.AwaitStandbys(t.Context(), 1, "async"); err != nil {
-		t.Fatal(err)
-	}
-	if err := primary.Set(t.Context(), "synchronous_standby_names", "*"); err != nil {
-		t.Fatal(err)
-	}
-	if err := primary.AwaitStandbys(t.Context(), 1, "sync"); err != nil {
-		t.Fatal(err)
-	}
-}

@@ -99,6 +99,23 @@ func (s *Server) AwaitStandbys(ctx context.Context, n int, state string) error {
 	return s.until(ctx, fmt.Sprintf("SELECT count(*) = %d FROM pg_stat_replication WHERE state = 'streaming' AND sync_state = '%s'", n, state))
 }
 
+// AwaitReplayed waits until this standby shows all that the primary has written
+// so far.
+func (s *Server) AwaitReplayed(ctx context.Context, primary *Server) error {
+	ctx, cancel := context.WithTimeout(ctx, standbyWait)
+	defer cancel()
+	conn, err := pgx.Connect(ctx, primary.DSN())
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close(ctx) }()
+	var at string
+	if err := conn.QueryRow(ctx, "SELECT pg_current_wal_lsn()::text").Scan(&at); err != nil {
+		return fmt.Errorf("read the primary's position: %w", err)
+	}
+	return s.until(ctx, "SELECT pg_last_wal_replay_lsn() >= '"+at+"'::pg_lsn")
+}
+
 // until asks the server, in sessions of their own, until it says true.
 func (s *Server) until(ctx context.Context, question string) error {
 	tick := time.NewTicker(pollEvery)

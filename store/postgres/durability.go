@@ -12,13 +12,15 @@ import (
 // Durability reads the settings on which the promise rests that a claim is
 // durable before anything is sent, and says what to change.
 func (s *Store) Durability(ctx context.Context) ([]onceward.SettingAdvice, error) {
-	var fsync, pages, commit, standbys string
-	var async, sync int
+	var fsync, pages, commit string
+	var f followers
 	err := s.do(ctx, "read database settings", func(ctx context.Context, conn *pgx.Conn) error {
 		return conn.QueryRow(ctx, `SELECT current_setting('fsync'), current_setting('full_page_writes'), current_setting('synchronous_commit'),
 			current_setting('synchronous_standby_names'),
-			(SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'async'),
-			(SELECT count(*) FROM pg_stat_replication WHERE sync_state <> 'async')`).Scan(&fsync, &pages, &commit, &standbys, &async, &sync)
+			count(*) FILTER (WHERE sync_state = 'async'),
+			count(*) FILTER (WHERE sync_state IN ('sync', 'quorum') AND state = 'streaming'),
+			count(*) FILTER (WHERE pid IS NOT NULL AND state IS NULL)
+			FROM pg_stat_replication`).Scan(&fsync, &pages, &commit, &f.names, &f.async, &f.sync, &f.hidden)
 	})
 	if err != nil {
 		return nil, err
@@ -28,19 +30,54 @@ func (s *Store) Durability(ctx context.Context) ([]onceward.SettingAdvice, error
 		{Setting: "full_page_writes", Bad: pages != "on", Detail: "is " + pages + orNothing(pages == "on", ": a power cut may tear pages"), Fix: orNothing(pages == "on", "set full_page_writes = on")},
 		commitAdvice(commit),
 	}
-	if async > 0 && standbys == "" {
-		advice = append(advice, onceward.SettingAdvice{Setting: "synchronous_standby_names", Warn: true,
-			Detail: fmt.Sprintf("is empty, and %d standby servers follow asynchronously: a failover can lose the last commits, and with them claims whose writes were sent", async),
-			Fix:    "name a synchronous standby, or reconcile after each failover"})
+	if a, ok := f.advice(); ok {
+		advice = append(advice, a)
 	}
 	return advice, nil
+}
+
+// followers are the standbys of the server, as this account sees them.
+type followers struct {
+	names  string // synchronous_standby_names
+	async  int
+	sync   int // for which commits wait
+	hidden int // of which the account may know nothing
+}
+
+// advice says what a failover would lose; not ok where there is no standby.
+func (f followers) advice() (a onceward.SettingAdvice, ok bool) {
+	a.Setting, a.Warn = "synchronous_standby_names", true
+	switch {
+	case f.hidden > 0 && f.names == "":
+		a.Detail = fmt.Sprintf("is empty, and this account may not see whether %s could lose commits at a failover", standbys(f.hidden))
+		a.Fix = "name a synchronous standby; grant the account pg_monitor, so that doctor sees who follows"
+	case f.async > 0 && f.names == "":
+		a.Detail = fmt.Sprintf("is empty, and the server is followed asynchronously by %s: a failover can lose the last commits, and with them claims whose writes were sent", standbys(f.async))
+		a.Fix = "name a synchronous standby, or reconcile after each failover"
+	case f.names != "" && f.sync == 0 && f.hidden == 0:
+		a.Detail = "is " + f.names + ", and none of them follows: commits wait, and callers are told may_be_recorded, until one does"
+		a.Fix = "start the standby; or take its name away, and know that a failover can lose commits then"
+	case f.names != "":
+		a.Warn = false
+		a.Detail = fmt.Sprintf("is %s; commits wait for %s", f.names, standbys(f.sync+f.hidden))
+	default:
+		return a, false
+	}
+	return a, true
+}
+
+func standbys(n int) string {
+	if n == 1 {
+		return "1 standby"
+	}
+	return fmt.Sprintf("%d standbys", n)
 }
 
 // commitAdvice judges synchronous_commit as the server has it. Commits of this
 // store set their own to at least on.
 func commitAdvice(value string) onceward.SettingAdvice {
 	a := onceward.SettingAdvice{Setting: "synchronous_commit", Detail: "is " + value}
-	if value == "off" || value == "local" {
+	if value == "off" || value == "local" || value == "remote_write" {
 		a.Warn = true
 		a.Detail += " for other sessions; the ledger's commits ask for on"
 		a.Fix = "nothing for the ledger; set it to on if business rows share its transactions"
