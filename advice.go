@@ -87,7 +87,8 @@ func (c Code) ForOperators() bool {
 		CodeToolNotFound, CodeOperationNotFound, CodeRunNotFound, CodeDecisionNotFound, CodeDecisionConflict, CodeOutputInvalid,
 		CodeBranchForbids, CodeWorkflowMismatch, CodeAttemptNotFound, CodeRouteNotFound, CodeMethodNotAllowed,
 		CodeUnauthenticated, CodeForbidden, CodeOriginRefused, CodeStateForbids, CodeFenceLost, CodeEvidenceRequired, CodeConfirmationNeeded,
-		CodeReplayRefused, CodeOperationFailed, CodeRateLimited, CodeOverloaded, CodeWriteConflict, CodeCanceled, CodeProviderUnreachable:
+		CodeReplayRefused, CodeOperationFailed, CodeRateLimited, CodeOverloaded, CodeWriteConflict, CodeCanceled, CodeProviderUnreachable,
+		CodeTokenNotFound:
 	}
 	return false
 }
@@ -114,6 +115,8 @@ func (c Code) Advice() Advice {
 		return Advice{Sentence: "This request did nothing. Start the run with the version of the workflow that is in force."}
 	case CodeUnauthenticated, CodeForbidden, CodeOriginRefused:
 		return Advice{Sentence: "This request did nothing. Ask with credentials that may do this."}
+	case CodeTokenNotFound:
+		return Advice{Sentence: "This request did nothing: the tenant has no such token. List the tokens for their IDs."}
 	case CodeStateForbids, CodeFenceLost, CodeReplayRefused:
 		return Advice{Sentence: "This request changed nothing. Read the operation again: it has moved on."}
 	case CodeEvidenceRequired, CodeConfirmationNeeded:

@@ -13,8 +13,8 @@ type Action string
 // The actions.
 const (
 	ActionSubmit    Action = "submit operations"
-	ActionPerform   Action = "perform operations"   // claim an attempt, prolong it, report its outcome
-	ActionRead      Action = "read operations"      // results only as SeesResult says
+	ActionPerform   Action = "perform operations" // claim an attempt, prolong it, report its outcome
+	ActionRead      Action = "read operations"    // results only as SeesResult says
 	ActionCancel    Action = "cancel operations"
 	ActionReconcile Action = "reconcile operations" // look an effect up now
 	ActionResolve   Action = "resolve operations"   // settle by a person's word

@@ -39,6 +39,7 @@ const (
 	CodeAttemptNotFound     Code = "attempt_not_found"    // no such attempt, or its secret does not match
 	CodeRouteNotFound       Code = "route_not_found"      // no such path
 	CodeMethodNotAllowed    Code = "method_not_allowed"   // the path exists, the method does not
+	CodeTokenNotFound       Code = "token_not_found"      // no such token in this tenant
 	CodeUnauthenticated     Code = "unauthenticated"      // who asks is not known
 	CodeForbidden           Code = "forbidden"            // who asks is known and may not
 	CodeOriginRefused       Code = "origin_refused"       // Host or Origin is not one that may reach a local server
@@ -71,7 +72,7 @@ var AllCodes = []Code{
 	CodeKeyMissing, CodeKeyInvalid, CodeKeyAmbiguous, CodeKeyReused, CodeKeyRetired, CodeKeyCollision,
 	CodeDuplicate, CodeStillRunning, CodeToolNotFound, CodeOperationNotFound, CodeRunNotFound, CodeDecisionNotFound,
 	CodeDecisionConflict, CodeOutputInvalid, CodeBranchForbids, CodeWorkflowMismatch, CodeAttemptNotFound, CodeRouteNotFound,
-	CodeMethodNotAllowed, CodeUnauthenticated, CodeForbidden, CodeOriginRefused, CodeStateForbids, CodeFenceLost,
+	CodeMethodNotAllowed, CodeTokenNotFound, CodeUnauthenticated, CodeForbidden, CodeOriginRefused, CodeStateForbids, CodeFenceLost,
 	CodeEvidenceRequired, CodeConfirmationNeeded, CodeReplayRefused, CodeOperationFailed, CodeContractInvalid,
 	CodeContractSuperseded, CodeConfigInvalid, CodeRateLimited, CodeOverloaded, CodeLedgerUnavailable, CodeMayBeRecorded,
 	CodeLedgerReadOnly, CodeLedgerForeign, CodeLedgerTooNew, CodeLedgerCorrupt, CodeWriteConflict, CodeCanceled,

@@ -55,6 +55,7 @@ type Ledger struct {
 	live     liveAttempts
 	recent   recents
 	replicas replicas
+	tokens   tokens
 	beating  chan struct{} // holds a token while a beat is under way
 	wake     chan struct{}
 

@@ -199,6 +199,9 @@ type Store interface {
 	// the next time.
 	Drop(ctx context.Context, rows []Tombstone) (int, error)
 
+	TokenStore
+	SessionStore
+
 	// Now is the database's clock.
 	Now(ctx context.Context) (time.Time, error)
 	// Check reports whether the store can be read and written now.

@@ -50,7 +50,7 @@ var exits = map[onceward.Code]int{
 	onceward.CodeRunNotFound: exitUsage, onceward.CodeDecisionNotFound: exitUsage, onceward.CodeDecisionConflict: exitConflict,
 	onceward.CodeOutputInvalid: exitUsage, onceward.CodeBranchForbids: exitRefused, onceward.CodeWorkflowMismatch: exitRefused,
 	onceward.CodeRouteNotFound: exitOther, onceward.CodeMethodNotAllowed: exitOther,
-	onceward.CodeUnauthenticated: exitRefused, onceward.CodeForbidden: exitRefused, onceward.CodeOriginRefused: exitRefused,
+	onceward.CodeTokenNotFound: exitUsage, onceward.CodeUnauthenticated: exitRefused, onceward.CodeForbidden: exitRefused, onceward.CodeOriginRefused: exitRefused,
 	onceward.CodeStateForbids: exitRefused, onceward.CodeFenceLost: exitRefused, onceward.CodeEvidenceRequired: exitUsage,
 	onceward.CodeConfirmationNeeded: exitRefused, onceward.CodeReplayRefused: exitRefused, onceward.CodeOperationFailed: exitFailed,
 	onceward.CodeContractInvalid: exitUsage, onceward.CodeContractSuperseded: exitRefused, onceward.CodeConfigInvalid: exitUsage,

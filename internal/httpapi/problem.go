@@ -63,6 +63,7 @@ var codes = map[onceward.Code]codeInfo{
 	onceward.CodeAttemptNotFound:     {404, "No such attempt"},
 	onceward.CodeRouteNotFound:       {404, "No such path"},
 	onceward.CodeMethodNotAllowed:    {405, "The path does not take this method"},
+	onceward.CodeTokenNotFound:       {404, "No such token"},
 	onceward.CodeUnauthenticated:     {401, "Who asks is not known"},
 	onceward.CodeForbidden:           {403, "Who asks may not do this"},
 	onceward.CodeOriginRefused:       {403, "The Host or Origin may not reach this server"},

@@ -30,6 +30,8 @@ var _ onceward.Store = (*Store)(nil)
 type data struct {
 	mu        sync.RWMutex
 	clock     func() time.Time
+	tokens    map[onceward.TokenID]onceward.Token
+	sessions  map[onceward.SessionHash]onceward.Session
 	rows      map[onceward.OperationID]*stored
 	aliases   map[onceward.OperationID]onceward.OperationID
 	due       map[onceward.OperationID]*onceward.Due
@@ -61,6 +63,8 @@ func New(opts Options) *Store {
 	}
 	return &Store{data: &data{
 		clock:     clock,
+		tokens:    map[onceward.TokenID]onceward.Token{},
+		sessions:  map[onceward.SessionHash]onceward.Session{},
 		rows:      map[onceward.OperationID]*stored{},
 		aliases:   map[onceward.OperationID]onceward.OperationID{},
 		due:       map[onceward.OperationID]*onceward.Due{},

@@ -37,7 +37,7 @@ type Opened struct {
 func Run(t *testing.T, open func(t *testing.T) Opened) {
 	t.Helper()
 	for _, group := range [][]situation{
-		claims, updates, reruns, aliases, dues, parked, listings, bodies, details,
+		tokens, sessions, claims, updates, reruns, aliases, dues, parked, listings, bodies, details,
 		tombstones, replicas, switches, contracts, runRows, decisions, times, refusals, contexts, handles,
 	} {
 		for _, s := range group {
