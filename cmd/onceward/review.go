@@ -48,6 +48,10 @@ func (cl *client) printReview(c *cobra.Command, rep *reply) {
 	if json.Unmarshal(rep.body, &a) != nil {
 		return // showAnswer has said so
 	}
+	if !answersWanted[a.Operation.State] {
+		fmt.Fprintf(w, "\nNo answer is asked for: it is %s.\n", a.Operation.State)
+		return
+	}
 	var found struct {
 		Tool struct {
 			BusinessOwner  string `json:"business_owner"`
@@ -66,17 +70,14 @@ func (cl *client) printReview(c *cobra.Command, rep *reply) {
 	printAnswers(w, &a.Operation)
 }
 
+// answersWanted are the states in which a person's word settles something.
+var answersWanted = map[string]bool{"needs_review": true, "outcome_unknown": true, "abandoned": true}
+
 // reviewAnswer is one of the answers that a person may give.
 type reviewAnswer struct{ when, flags, then string }
 
-// printAnswers prints the answers that the state lets in, as commands.
+// printAnswers prints the answers that the operation lets in, as commands.
 func printAnswers(w io.Writer, o *operationView) {
-	switch o.State {
-	case "needs_review", "outcome_unknown", "abandoned":
-	default:
-		fmt.Fprintf(w, "\nNo answer is asked for: it is %s.\n", o.State)
-		return
-	}
 	happened := reviewAnswer{"it happened", "--outcome succeeded --reference REFERENCE", "it becomes succeeded, nothing is sent again, and whoever asks gets the reference"}
 	answers := []reviewAnswer{happened}
 	switch {
