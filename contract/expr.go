@@ -30,6 +30,7 @@ const (
 	withSecret                      // secret
 	withResponse                    // response
 	withItem                        // item
+	withOutput                      // output and confidence, and nothing else
 )
 
 // The scopes of the places in a contract.
@@ -40,6 +41,7 @@ const (
 	scopeProbe             = withOperation | withReference
 	scopeProbeHeader       = withOperation | withReference | withSecret
 	scopeOutcome           = withOperation | withReference | withResponse
+	scopeRule              = withOutput
 	scopeItem              = withOperation | withReference | withResponse | withItem
 )
 
@@ -85,6 +87,8 @@ func environment(s scope) (*cel.Env, error) {
 	add(withResponse, "response.json", cel.DynType)
 	add(withResponse, "response.text", cel.StringType)
 	add(withItem, "item", cel.DynType)
+	add(withOutput, "output", cel.MapType(cel.StringType, cel.DynType))
+	add(withOutput, "confidence", cel.DoubleType)
 	env, err := base.Extend(options...)
 	if err != nil {
 		return nil, err
@@ -287,6 +291,9 @@ func (p *program) holds(v *variables) (bool, error) {
 // changing are the names that would differ between attempts.
 var changing = []string{"attempt", "now", "time", "today", "random", "uuid", "rand"}
 
+// roots are the variables of other scopes.
+var roots = []string{"input", "env", "operation", "secret", "response", "item"}
+
 var (
 	operationFields = []string{"id", "key", "provider_key", "reference", "tool", "tenant"}
 	responseFields  = []string{"status", "headers", "header_values", "json", "text"}
@@ -296,6 +303,8 @@ var (
 func (u *uses) allowed(s scope) error {
 	for _, name := range u.names {
 		switch {
+		case s&withOutput != 0 && (slices.Contains(changing, name) || slices.Contains(roots, name)):
+			return fmt.Errorf("%s is not known here: a rule sees output and confidence", name)
 		case slices.Contains(changing, name):
 			return fmt.Errorf("%s differs between attempts: every attempt sends the same bytes", name)
 		case name == "secret" && s&withSecret == 0:

@@ -124,7 +124,7 @@ func (s *inputSchema) validate(input *onceward.Node) error {
 	faults := []string{"it does not match the schema"}
 	var invalid *jsonschema.ValidationError
 	if errors.As(err, &invalid) {
-		faults = schemaFaults(invalid, nil)
+		faults = schemaFaults(invalid, "the input", nil)
 		slices.Sort(faults) // the validator's order is not stable
 		faults = faults[:min(len(faults), schemaFaultsMax)]
 	}
@@ -165,17 +165,18 @@ func plainValue(n *onceward.Node) any {
 
 const schemaFaultsMax = 8
 
-// schemaFaults lists the innermost faults, each once.
-func schemaFaults(e *jsonschema.ValidationError, list []string) []string {
+// schemaFaults lists the innermost faults, each once. whole names the value that
+// was checked.
+func schemaFaults(e *jsonschema.ValidationError, whole string, list []string) []string {
 	if len(e.Causes) == 0 {
-		fault := instancePath(e.InstanceLocation) + ": " + keyword(e.ErrorKind)
+		fault := instancePath(e.InstanceLocation, whole) + ": " + keyword(e.ErrorKind)
 		if !slices.Contains(list, fault) {
 			list = append(list, fault)
 		}
 		return list
 	}
 	for _, cause := range e.Causes {
-		list = schemaFaults(cause, list)
+		list = schemaFaults(cause, whole, list)
 	}
 	return list
 }
@@ -224,10 +225,10 @@ func keyword(k jsonschema.ErrorKind) string {
 	return "it does not match the rule " + path[len(path)-1]
 }
 
-// instancePath names a value of the input.
-func instancePath(steps []string) string {
+// instancePath names a value of what was checked.
+func instancePath(steps []string, whole string) string {
 	if len(steps) == 0 {
-		return "the input"
+		return whole
 	}
 	return strings.Join(steps, ".")
 }

@@ -15,43 +15,62 @@ import (
 // CodeContractInvalid that carries every Problem; errors.As finds Problems.
 // filename is used in messages only.
 func Load(data []byte, filename string, opts Options) ([]*Tool, error) {
-	tools, problems := load(data, filename, opts.withDefaults())
-	if problems = append(problems, duplicates(tools)...); len(problems) > 0 {
+	loaded, problems := load(data, filename, opts.withDefaults())
+	if problems = append(problems, loaded.duplicates()...); len(problems) > 0 {
 		return nil, problems.err()
 	}
-	return tools, nil
+	return loaded.tools, nil
+}
+
+// loaded is what documents describe.
+type loaded struct {
+	tools []*Tool
+	flows []*Workflow
 }
 
 // load reads one file. opts have their defaults.
-func load(data []byte, filename string, opts Options) (tools []*Tool, problems Problems) {
+func load(data []byte, filename string, opts Options) (out loaded, problems Problems) {
 	if len(data) > FileBytesMax {
-		return nil, Problems{{File: filename, Message: fmt.Sprintf("the file is longer than %d bytes", FileBytesMax)}}
+		return out, Problems{{File: filename, Message: fmt.Sprintf("the file is longer than %d bytes", FileBytesMax)}}
 	}
 	docs := splitDocuments(data)
 	switch {
 	case len(docs) == 0:
-		return nil, Problems{{File: filename, Message: "the file holds no contract"}}
+		return out, Problems{{File: filename, Message: "the file holds no contract"}}
 	case len(docs) > DocumentsMax:
-		return nil, Problems{{File: filename, Message: fmt.Sprintf("the file holds more than %d documents", DocumentsMax)}}
+		return out, Problems{{File: filename, Message: fmt.Sprintf("the file holds more than %d documents", DocumentsMax)}}
 	}
 	for _, raw := range docs {
-		tool, faults := loadDocument(raw, filename, opts)
-		if problems = append(problems, faults...); tool != nil {
-			tools = append(tools, tool)
-		}
+		problems = append(problems, out.document(raw, filename, opts)...)
 	}
-	return tools, problems
+	return out, problems
 }
 
-// loadDocument reads one document; the tool is nil if there is a problem.
-func loadDocument(raw rawDocument, filename string, opts Options) (*Tool, Problems) {
+// document reads one document and keeps it, unless there is a problem.
+func (l *loaded) document(raw rawDocument, filename string, opts Options) Problems {
 	root, problems := readYAML(filename, raw)
 	if len(problems) > 0 {
-		return nil, problems
+		return problems
 	}
 	if problem := foreign(root, filename); problem != nil {
-		return nil, Problems{*problem}
+		return Problems{*problem}
 	}
+	if root.member("kind").text == kindWorkflow {
+		flow, problems := loadWorkflow(root, raw, filename)
+		if flow != nil {
+			l.flows = append(l.flows, flow)
+		}
+		return problems
+	}
+	tool, problems := loadTool(root, raw, filename, opts)
+	if tool != nil {
+		l.tools = append(l.tools, tool)
+	}
+	return problems
+}
+
+// loadTool compiles one document of kind Tool; nil if there is a problem.
+func loadTool(root *node, raw rawDocument, filename string, opts Options) (*Tool, Problems) {
 	d := &decoder{file: filename}
 	doc := &document{}
 	d.decode(root, reflect.ValueOf(doc).Elem(), "")
@@ -83,9 +102,9 @@ func foreign(root *node, filename string) *Problem {
 	}
 	switch k := root.member("kind"); {
 	case k == nil:
-		return problem(root, "kind", "it is missing; it is Tool")
-	case k.text != "Tool":
-		return problem(k, "kind", "this version reads documents of kind Tool")
+		return problem(root, "kind", "it is missing; it is Tool or Workflow")
+	case k.text != kindTool && k.text != kindWorkflow:
+		return problem(k, "kind", "this version reads documents of kind Tool and Workflow")
 	}
 	return nil
 }
@@ -93,7 +112,30 @@ func foreign(root *node, filename string) *Problem {
 // APIVersion is the version of the language that is read.
 const APIVersion = "onceward/v1"
 
+// The kinds of documents.
+const (
+	kindTool     = "Tool"
+	kindWorkflow = "Workflow"
+)
+
 // duplicates reports names that stand twice.
+func (l *loaded) duplicates() Problems {
+	problems := duplicates(l.tools)
+	first := make(map[string]*Workflow, len(l.flows))
+	for _, w := range l.flows {
+		name := &w.doc.Metadata.Name
+		if other, twice := first[name.value]; twice {
+			problems = append(problems, Problem{
+				File: w.file, Line: name.at.line, Column: name.at.column, Field: "metadata.name",
+				Message: fmt.Sprintf("the workflow %s is also described in %s, line %d", name.value, other.file, other.doc.Metadata.Name.at.line),
+			})
+			continue
+		}
+		first[name.value] = w
+	}
+	return problems
+}
+
 func duplicates(tools []*Tool) Problems {
 	var problems Problems
 	first := make(map[onceward.ToolName]*Tool, len(tools))
@@ -114,11 +156,25 @@ func duplicates(tools []*Tool) Problems {
 
 // Set is every contract of a load. It is immutable.
 type Set struct {
-	tools []*Tool // by name
+	tools []*Tool     // by name
+	flows []*Workflow // by name
 }
 
 // Tools lists the tools by name. The slice must not be changed.
 func (s *Set) Tools() []*Tool { return s.tools }
+
+// Workflows lists the workflows by name. The slice must not be changed.
+func (s *Set) Workflows() []*Workflow { return s.flows }
+
+// Workflow finds a workflow by its name.
+func (s *Set) Workflow(name string) (*Workflow, bool) {
+	for _, w := range s.flows {
+		if w.info.Name == name {
+			return w, true
+		}
+	}
+	return nil, false
+}
 
 // Tool finds a tool by its name.
 func (s *Set) Tool(name onceward.ToolName) (*Tool, bool) {
@@ -137,20 +193,22 @@ func (s *Set) Tool(name onceward.ToolName) (*Tool, bool) {
 func LoadDir(paths []string, opts Options) (*Set, error) {
 	opts = opts.withDefaults()
 	files, problems := contractFiles(paths)
-	set := &Set{}
+	all := loaded{}
 	for _, file := range files {
 		data, problem := readFile(file)
 		if problem != nil {
 			problems = append(problems, *problem)
 			continue
 		}
-		tools, faults := load(data, file, opts)
+		one, faults := load(data, file, opts)
 		problems = append(problems, faults...)
-		set.tools = append(set.tools, tools...)
+		all.tools, all.flows = append(all.tools, one.tools...), append(all.flows, one.flows...)
 	}
-	if problems = append(problems, duplicates(set.tools)...); len(problems) > 0 {
+	if problems = append(problems, all.duplicates()...); len(problems) > 0 {
 		return nil, problems.err()
 	}
+	set := &Set{tools: all.tools, flows: all.flows}
+	slices.SortFunc(set.flows, func(a, b *Workflow) int { return strings.Compare(a.info.Name, b.info.Name) })
 	slices.SortFunc(set.tools, func(a, b *Tool) int { return strings.Compare(string(a.info.Name), string(b.info.Name)) })
 	return set, nil
 }

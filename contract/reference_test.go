@@ -25,7 +25,7 @@ func TestReferencePageSaysWhatTheLoaderReads(t *testing.T) {
 	}
 	page := string(data)
 	for name, part := range map[string]string{
-		"fields": "\n" + fieldTables(), "lint": "\n" + lintTable(), "limits": "\n" + limitTable(), "cost": thousands(exprCostMax),
+		"fields": "\n" + fieldTables(reflect.TypeFor[document](), true), "workflow": "\n" + fieldTables(reflect.TypeFor[workflowDocument](), false), "lint": "\n" + lintTable(), "limits": "\n" + limitTable(), "cost": thousands(exprCostMax),
 	} {
 		begin, end := "<!-- "+name+" -->", "<!-- /"+name+" -->"
 		before, rest, ok := strings.Cut(page, begin)
@@ -51,7 +51,7 @@ func TestReferencePageSaysWhatTheLoaderReads(t *testing.T) {
 }
 
 // fieldTables is one table for each group of fields.
-func fieldTables() string {
+func fieldTables(document reflect.Type, withLookup bool) string {
 	var b strings.Builder
 	var write func(t reflect.Type, path string)
 	write = func(t reflect.Type, path string) {
@@ -72,7 +72,10 @@ func fieldTables() string {
 			write(elem(f.typ), joinField(path, f.name))
 		}
 	}
-	write(reflect.TypeFor[document](), "")
+	write(document, "")
+	if !withLookup {
+		return b.String()
+	}
 	b.WriteString("### probe.request, source.request, audit.request\n\n")
 	b.WriteString("| field | is | default | meaning |\n| --- | --- | --- | --- |\n")
 	for _, f := range fieldsOf(reflect.TypeFor[lookup]()) {

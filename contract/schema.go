@@ -14,10 +14,18 @@ const schemaID = "urn:onceward:contract:v1"
 // for checks outside. It is made from the same fields that the loader reads; the
 // loader knows more: expressions, templates and combinations of fields.
 func Schema() []byte {
-	root := objectSchema(reflect.TypeFor[document]())
-	root["$schema"] = "https://json-schema.org/draft/2020-12/schema"
-	root["$id"] = schemaID
-	root["title"] = "Onceward contract"
+	root := map[string]any{
+		"$schema": "https://json-schema.org/draft/2020-12/schema",
+		"$id":     schemaID,
+		"title":   "Onceward contract",
+		"$defs": map[string]any{
+			kindTool:     objectSchema(reflect.TypeFor[document]()),
+			kindWorkflow: objectSchema(reflect.TypeFor[workflowDocument]()),
+		},
+		"if":   map[string]any{"properties": map[string]any{"kind": map[string]any{"const": kindWorkflow}}, "required": []string{"kind"}},
+		"then": map[string]any{"$ref": "#/$defs/" + kindWorkflow},
+		"else": map[string]any{"$ref": "#/$defs/" + kindTool},
+	}
 	out, err := json.MarshalIndent(root, "", "  ")
 	if err != nil { // maps of plain values always marshal
 		panic("contract: schema does not marshal: " + err.Error())

@@ -76,26 +76,29 @@ func TestSchemaAndLoaderKnowTheSameFields(t *testing.T) {
 	if err := json.Unmarshal(Schema(), &root); err != nil {
 		t.Fatal(err)
 	}
-	known := schemaPaths(root, "")
-	read := loaderPaths(reflect.TypeFor[document](), "")
-	slices.Sort(known)
-	slices.Sort(read)
-	if diff := cmp.Diff(read, known); diff != "" {
-		t.Errorf("loader and schema differ (-loader +schema):\n%s", diff)
-	}
-	// Every field takes part in the document that holds all of them.
-	data, err := os.ReadFile("testdata/everything.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	node, problems := readYAML("everything.yaml", rawDocument{text: data, line: 1})
-	if len(problems) > 0 {
-		t.Fatal(problems)
-	}
-	used := nodePaths(node, "")
-	for _, path := range known {
-		if !slices.Contains(used, path) && !slices.Contains(oneOfSeveral, path) {
-			t.Errorf("testdata/everything.yaml does not use %s", path)
+	for kind, typ := range map[string]reflect.Type{"Tool": reflect.TypeFor[document](), "Workflow": reflect.TypeFor[workflowDocument]()} {
+		known := schemaPaths(root["$defs"].(map[string]any)[kind].(map[string]any), "")
+		read := loaderPaths(typ, "")
+		slices.Sort(known)
+		slices.Sort(read)
+		if diff := cmp.Diff(read, known); diff != "" {
+			t.Errorf("loader and schema differ (-loader +schema):\n%s", diff)
+		}
+		// Every field takes part in the document that holds all of them.
+		name := map[string]string{"Tool": "everything.yaml", "Workflow": "everything_workflow.yaml"}[kind]
+		data, err := os.ReadFile("testdata/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		node, problems := readYAML(name, rawDocument{text: data, line: 1})
+		if len(problems) > 0 {
+			t.Fatal(problems)
+		}
+		used := nodePaths(node, "")
+		for _, path := range known {
+			if !slices.Contains(used, path) && !slices.Contains(oneOfSeveral, path) {
+				t.Errorf("testdata/%s does not use %s", name, path)
+			}
 		}
 	}
 }
@@ -126,7 +129,7 @@ func validDocuments(t testing.TB) map[string][]byte {
 	for _, effect := range onceward.AllEffectClasses {
 		docs["example "+effect.String()] = Example(effect)
 	}
-	for _, pattern := range []string{"testdata/everything.yaml", "../examples/contracts/*.yaml", "../examples/sim/*.yaml"} {
+	for _, pattern := range []string{"testdata/everything*.yaml", "../examples/contracts/*.yaml", "../examples/sim/*.yaml"} {
 		files, err := filepath.Glob(pattern)
 		if err != nil || len(files) == 0 {
 			t.Fatalf("no files match %s: %v", pattern, err)
@@ -174,19 +177,26 @@ func TestSchemaAcceptsWhatLoads(t *testing.T) {
 func TestSchemaAndLoaderRefuseTheSame(t *testing.T) {
 	t.Parallel()
 	schema := published(t)
-	data, err := os.ReadFile("testdata/everything.yaml")
+	for file, typ := range map[string]reflect.Type{"testdata/everything.yaml": reflect.TypeFor[document](), "testdata/everything_workflow.yaml": reflect.TypeFor[workflowDocument]()} {
+		refuseTheSame(t, schema, file, typ)
+	}
+}
+
+func refuseTheSame(t *testing.T, schema *jsonschema.Schema, file string, typ reflect.Type) {
+	t.Helper()
+	data, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	root, _ := readYAML("everything.yaml", rawDocument{text: data, line: 1})
+	root, _ := readYAML(file, rawDocument{text: data, line: 1})
 	for _, path := range nodePaths(root, "") {
-		if path == "" || strings.HasPrefix(path, "spec.input.") || strings.Contains(path, "json.") || strings.HasPrefix(path, "spec.compensate.input.") {
+		if path == "" || strings.HasPrefix(path, "spec.input.") || strings.HasPrefix(path, "spec.steps[].schema.") || strings.Contains(path, "json.") || strings.HasPrefix(path, "spec.compensate.input.") {
 			continue // not of the language
 		}
 		for _, wrong := range []*node{{kind: nodeMap, members: []member{{name: "zzz", value: &node{kind: nodeNull}}}}, {kind: nodeNumber, text: "-1.5"}, {kind: nodeList, items: []*node{{kind: nodeNull}}}} {
 			broken := replaceAt(root, path, wrong)
 			d := &decoder{}
-			d.decode(broken, reflect.ValueOf(&document{}).Elem(), "")
+			d.decode(broken, reflect.New(typ).Elem(), "")
 			bySchema := schema.Validate(broken.value()) != nil
 			if byLoader := len(d.problems) > 0; byLoader != bySchema {
 				t.Errorf("%s as %s: the loader refuses: %v, the schema refuses: %v %v", path, wrong.kind, byLoader, bySchema, d.problems)

@@ -18,6 +18,7 @@ import (
 type uses struct {
 	names         []string // root variables, each once
 	input         []inputUse
+	output        []inputUse // look-ups into the output of a step
 	env           []string
 	secret        []string
 	operation     []string // fields of operation
@@ -157,6 +158,8 @@ func (w *usesWalker) record(c chain) {
 	switch c.root {
 	case "input":
 		u.input = append(u.input, inputUse{path: c.path(), complete: c.complete(), tested: c.tested(), steps: c.steps})
+	case "output":
+		u.output = append(u.output, inputUse{path: c.path(), complete: c.complete(), tested: c.tested(), steps: c.steps})
 	case "env":
 		u.wholeEnv = u.wholeEnv || !named
 		addOnce(&u.env, field)

@@ -24,6 +24,9 @@ type variables struct {
 
 	response *responseVars
 	item     ref.Val
+
+	output     *onceward.Node
+	confidence float64
 }
 
 var _ interpreter.Activation = (*variables)(nil)
@@ -38,6 +41,12 @@ func (v *variables) ResolveName(name string) (any, bool) {
 		if v.input != nil {
 			return jsonObject{v.input}, true
 		}
+	case "output":
+		if v.output != nil {
+			return jsonObject{v.output}, true
+		}
+	case "confidence":
+		return types.Double(v.confidence), v.output != nil
 	case "env":
 		return v.env, v.env != nil
 	case "secret":
