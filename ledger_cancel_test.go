@@ -80,7 +80,7 @@ func TestACancelInBackOffEndsItAndTheAnswerSaysSo(t *testing.T) {
 // A cancel and the next attempt race for the same row.
 func TestACancelThatBeatsTheNextAttemptLeavesNothingToSend(t *testing.T) {
 	t.Parallel()
-	onEachStore(t, oncewardtest.NewTool("t.write", onceward.EffectUnsafeWrite), func(t *testing.T, w *world) {
+	onEveryStore(t, oncewardtest.NewTool("t.write", onceward.EffectUnsafeWrite), func(t *testing.T, w *world) {
 		w.provider.Script(oncewardtest.FaultRateLimited)
 		a := w.ask(`{"id":"a"}`)
 		other := w.another()

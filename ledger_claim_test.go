@@ -167,7 +167,7 @@ func TestARejectedDuplicateLeavesTheOwnersRecordUntouched(t *testing.T) {
 func TestAWaiterThatTimesOutLeavesTheClaimUntouched(t *testing.T) {
 	t.Parallel()
 	long := func(i *onceward.ToolInfo) { i.Policy.Lease = time.Minute }
-	onEachStore(t, oncewardtest.NewTool("t.write", onceward.EffectUnsafeWrite, long), func(t *testing.T, w *world) {
+	onEveryStore(t, oncewardtest.NewTool("t.write", onceward.EffectUnsafeWrite, long), func(t *testing.T, w *world) {
 		other := w.another()
 		slow := w.provider.HoldAnswer()
 		first, err := w.submit(`{"id":"a"}`)

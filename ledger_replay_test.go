@@ -92,7 +92,7 @@ func TestAReplayNeedsAReason(t *testing.T) {
 // Two people click replay, each with the plan that was true a moment ago.
 func TestAReplayClickedTwiceMakesOneAttempt(t *testing.T) {
 	t.Parallel()
-	onEachStore(t, oncewardtest.NewTool("t.write", onceward.EffectUnsafeWrite), func(t *testing.T, w *world) {
+	onEveryStore(t, oncewardtest.NewTool("t.write", onceward.EffectUnsafeWrite), func(t *testing.T, w *world) {
 		w.provider.Script(oncewardtest.FaultInvalid, oncewardtest.FaultInvalid)
 		a := w.ask(`{"id":"a"}`)
 		other := w.another()
