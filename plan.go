@@ -72,13 +72,13 @@ func planFor(op *Operation, probe string, at time.Time) ReplayPlan {
 	case op.Retired:
 		because("the record was retired; a wanted second effect needs its own key")
 	case op.State == StateSucceeded || op.State == StateCompensated:
-		because("the effect happened, reference %q; a wanted second effect is a fork", op.Reference)
+		because("the effect happened%s; a wanted second effect is a fork", op.underReference())
 	case op.State == StateCancelled:
 		because("it was cancelled; a new intention is a fork")
 	case !canReplay(op):
 		because("it is %s and goes on by itself", op.State)
 	case op.proven():
-		because("an effect is proven, reference %q: resolve it as succeeded", op.Reference)
+		because("an effect is proven%s: resolve it as succeeded", op.underReference())
 	case op.OpenAttempts() == 0:
 		plan.Verdict = ReplaySafe
 		because("every attempt is proven to have had no effect")
@@ -96,6 +96,14 @@ func planFor(op *Operation, probe string, at time.Time) ReplayPlan {
 		plan.Sentence = fmt.Sprintf("I accept that %s may happen a second time for %s", op.Tool, op.ID)
 	}
 	return plan
+}
+
+// underReference names the effect where the provider did.
+func (o *Operation) underReference() string {
+	if o.Reference == "" {
+		return ""
+	}
+	return fmt.Sprintf(", reference %q", o.Reference)
 }
 
 // Replay makes a new attempt under the same key, if the plan allows it. A plan

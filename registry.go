@@ -71,7 +71,7 @@ func (r *Registry) Active(name ToolName) (Tool, error) {
 		return t, nil
 	}
 	return nil, &Error{Code: CodeToolNotFound, Op: "find tool", Message: fmt.Sprintf("no contract named %q is in force", name),
-		Hint: "onceward contract list shows the names"}
+		Hint: "onceward tool list, or GET /v1/tools, shows the names"}
 }
 
 // Version returns one version of a contract, from memory or from the ledger.
