@@ -42,6 +42,8 @@ func (l *Ledger) Advance(ctx context.Context, id OperationID) error {
 	case StepExpireApproval:
 		_, err := l.tell(ctx, op, StepExpireApproval, ApprovalExpired{})
 		return err
+	case StepRemind:
+		return l.remind(ctx, op, t)
 	}
 	return nil
 }
@@ -75,6 +77,11 @@ func (l *Ledger) reschedule(ctx context.Context, op *Operation) error {
 // startAgain starts an attempt of a stored operation and works on it. It is live
 // from before its commit: the answer to that may take longer than the lease.
 func (l *Ledger) startAgain(ctx context.Context, op *Operation, t Tool) error {
+	op, ok, err := l.approved(ctx, op, t)
+	if err != nil || !ok {
+		return err
+	}
+	start := starter{contract: op.Contract}
 	mark, _ := l.live.add(op)
 	handed := false
 	defer func() {
@@ -91,17 +98,17 @@ func (l *Ledger) startAgain(ctx context.Context, op *Operation, t Tool) error {
 			if now.Policy.RemoteExecutor {
 				return facts(l.opts.Owner, ResendDue{}), nil // its caller claims it again
 			}
-			if fs = l.startFacts(now, at, starter{}); isPark(fs) {
+			if fs = l.startFacts(now, at, start); isPark(fs) {
 				return unlessParked(now, fs), nil
 			}
 			started = true
 			return append(facts(l.opts.Owner, ResendDue{}), fs...), nil
 		case StepStart:
 			var err error
-			if fs, err = l.serialFacts(ctx, now, l.startFacts(now, at, starter{}), at); err != nil {
+			if fs, err = l.serialFacts(ctx, now, l.startFacts(now, at, start), at); err != nil {
 				return nil, err
 			}
-		case StepNone, StepExpire, StepProbe, StepLapse, StepEscalate, StepCancel, StepExpireApproval:
+		case StepNone, StepExpire, StepProbe, StepLapse, StepEscalate, StepCancel, StepExpireApproval, StepRemind:
 			return nil, nil
 		}
 		if isPark(fs) {

@@ -24,7 +24,7 @@ func (l *Ledger) SubmitBatch(ctx context.Context, ins []Intent) []BatchAnswer {
 	var all sync.WaitGroup
 	var crash panicked
 	for i := range ins {
-		r, err := l.admit(&ins[i])
+		r, err := l.admit(ctx, &ins[i])
 		if err != nil {
 			out[i].Err = err
 			continue

@@ -148,10 +148,18 @@ func record(before, after *Operation, f fact, version int64, at time.Time) Recor
 		r.Reason = string(e.Why)
 	case SettleOverdue:
 		r.Reason = after.ReviewReason
+	case ApprovalGranted:
+		r.Reason, r.Shown = e.Reason, e.Shown
 	case ApprovalRejected:
-		r.Reason = e.Reason
+		r.Reason, r.Shown = e.Reason, e.Shown
+	case ApprovalEdited:
+		r.Reason, r.Shown = e.Reason, e.Shown
 	case ApprovalVoided:
 		r.Reason = e.Reason
+	case ApprovalReminded:
+		r.Reason = e.Reason
+	case Assigned:
+		r.Reason = e.said()
 	case CancelRequested:
 		r.Reason = e.Reason
 	case Resolved:

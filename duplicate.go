@@ -3,6 +3,7 @@ package onceward
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -14,7 +15,7 @@ func (l *Ledger) duplicate(ctx context.Context, in *Intent, t Tool, p *Prepared,
 	if op.Retired {
 		return l.retiredDuplicate(ctx, in, t, op, wait)
 	}
-	if err := l.sameIntention(ctx, t, p, op); err != nil {
+	if err := l.sameIntention(ctx, in, t, p, op); err != nil {
 		return nil, err
 	}
 	return l.sameAgain(ctx, in, op, wait)
@@ -29,6 +30,13 @@ func (l *Ledger) sameAgain(ctx context.Context, in *Intent, op *Operation, wait 
 		return l.buyAttempt(ctx, in, op, wait)
 	}
 	first := op.State
+	if op.State == StateAwaitingApproval || op.AskedInVain() {
+		var err error
+		if op, err = l.askAgain(ctx, in, op); err != nil {
+			return nil, err
+		}
+		first = op.State
+	}
 	op, err := l.awaitOurs(ctx, op, wait)
 	if err != nil {
 		return nil, err
@@ -51,7 +59,7 @@ func decisionFor(first State, op *Operation) Decision {
 
 // sameIntention compares digests under the contract version that is stored. A
 // request with the input that an approver's edit replaced is the same intention.
-func (l *Ledger) sameIntention(ctx context.Context, t Tool, p *Prepared, op *Operation) error {
+func (l *Ledger) sameIntention(ctx context.Context, in *Intent, t Tool, p *Prepared, op *Operation) error {
 	digest, prints := p.Digest, p.Prints
 	if op.Contract != t.Info().Version || op.Key != p.Key {
 		first, err := l.tools.Version(ctx, op.Tool, op.Contract)
@@ -61,11 +69,19 @@ func (l *Ledger) sameIntention(ctx context.Context, t Tool, p *Prepared, op *Ope
 		if digest, prints, err = first.MaterialDigest(p.Input, op.ID); err != nil {
 			return err
 		}
+		digest = withDocuments(digest, in.Documents)
 	}
-	if digest == op.Digest || !op.Supersedes.IsZero() && digest == op.Supersedes {
+	if digest == op.Digest {
 		return nil
 	}
-	return reused(op, DifferingFields(op.Prints, prints))
+	if was, err := l.wasEdited(ctx, in, p.Input, op); was || err != nil {
+		return err
+	}
+	fields := DifferingFields(op.Prints, prints)
+	if !slices.EqualFunc(op.Documents, in.Documents, sameDocument) {
+		fields = append(fields, "documents")
+	}
+	return reused(op, fields)
 }
 
 func reused(op *Operation, fields []string) error {
@@ -132,6 +148,7 @@ func (l *Ledger) takeAnew(ctx context.Context, in *Intent, t Tool, op *Operation
 	if p, err = t.Prepare(in, last+1); err != nil {
 		return nil, nil, false, err
 	}
+	p.Digest = withDocuments(p.Digest, in.Documents)
 	op.Policy = t.Info().Policy // the next generation lives under the contract in force
 	stored, err = l.change(context.WithoutCancel(ctx), op, func(now *Operation, at time.Time) ([]fact, error) {
 		if won = now.Retired && now.Generation == last; !won {

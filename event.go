@@ -14,6 +14,9 @@ const (
 	KindApprovalRejected
 	KindApprovalExpired
 	KindApprovalVoided
+	KindApprovalEdited
+	KindApprovalReminded
+	KindAssigned
 	KindAttemptStarted
 	KindStartParked
 	KindAttemptDone
@@ -40,7 +43,8 @@ const (
 
 var eventNames = [...]string{
 	KindApprovalGranted: "approval_granted", KindApprovalRejected: "approval_rejected", KindApprovalExpired: "approval_expired",
-	KindApprovalVoided: "approval_voided", KindAttemptStarted: "attempt_started", KindStartParked: "start_parked",
+	KindApprovalVoided: "approval_voided", KindApprovalEdited: "approval_edited", KindApprovalReminded: "approval_reminded",
+	KindAssigned: "assigned", KindAttemptStarted: "attempt_started", KindStartParked: "start_parked",
 	KindAttemptDone: "attempt_done", KindAttemptNotDone: "attempt_not_done", KindAttemptUnknown: "attempt_unknown",
 	KindLeaseProlonged: "lease_prolonged", KindLeaseExpired: "lease_expired", KindProbeFound: "probe_found", KindProbeAbsent: "probe_absent",
 	KindProbeInconclusive: "probe_inconclusive", KindEffectProven: "effect_proven", KindResendDue: "resend_due",
@@ -71,23 +75,56 @@ type Event interface{ Kind() EventKind }
 
 // ApprovalGranted: a person said yes to this digest under this contract version.
 type ApprovalGranted struct {
-	Until time.Time // end of the approval if no attempt spends it
-	Actor string
+	Actor    string
+	Digest   Digest
+	Contract string
+	Until    time.Time // end of the yes if no attempt spends it
+	Reason   string    // as given; may be empty
+	Shown    string    // the document that was shown, as [Digest.String]; may be empty
 }
 
-// ApprovalRejected: a person said no.
-type ApprovalRejected struct{ Actor, Reason string }
+// ApprovalRejected: a person said no to this digest.
+type ApprovalRejected struct {
+	Actor  string
+	Digest Digest
+	Reason string
+	Shown  string
+}
 
-// ApprovalExpired: nobody answered in time.
+// ApprovalExpired: nobody answered in time, or no attempt spent the yes in time.
 type ApprovalExpired struct{}
 
-// ApprovalVoided: what was approved changed before any attempt.
-type ApprovalVoided struct{ Reason string }
+// ApprovalVoided: what was asked or approved changed before any attempt, or a
+// request asks anew what nobody had answered in time.
+type ApprovalVoided struct {
+	Reason string
+	Next   *Rendering // what is asked from now on; nil: the same
+}
+
+// ApprovalEdited: an approver changed the input that had this digest, before any
+// attempt, and says yes to the new one.
+type ApprovalEdited struct {
+	Actor    string
+	Digest   Digest // that the approver was shown
+	Contract string
+	Key      Key // of the edited input
+	Next     Rendering
+	Until    time.Time
+	Reason   string
+	Shown    string
+}
+
+// ApprovalReminded: a reminder of the open question was submitted.
+type ApprovalReminded struct {
+	Number int // in the contract's list, from 0
+	Reason string
+}
 
 // AttemptStarted: a worker takes the lease. It is committed before any byte is sent.
 type AttemptStarted struct {
 	Owner      string
 	LeaseUntil time.Time
+	Contract   string // version in force; compared where the first attempt needs an approval
 	ClaimToken string // remote attempts only
 	SecretHash []byte // remote attempts only
 }
@@ -230,10 +267,17 @@ type Retired struct{}
 type KeyTakenAnew struct{ Next Operation }
 
 // Kind implements Event.
-func (ApprovalGranted) Kind() EventKind   { return KindApprovalGranted }
-func (ApprovalRejected) Kind() EventKind  { return KindApprovalRejected }
-func (ApprovalExpired) Kind() EventKind   { return KindApprovalExpired }
-func (ApprovalVoided) Kind() EventKind    { return KindApprovalVoided }
+func (ApprovalGranted) Kind() EventKind  { return KindApprovalGranted }
+func (ApprovalRejected) Kind() EventKind { return KindApprovalRejected }
+func (ApprovalExpired) Kind() EventKind  { return KindApprovalExpired }
+func (ApprovalVoided) Kind() EventKind   { return KindApprovalVoided }
+func (ApprovalEdited) Kind() EventKind   { return KindApprovalEdited }
+
+// Kind implements Event.
+func (ApprovalReminded) Kind() EventKind { return KindApprovalReminded }
+
+// Kind implements Event.
+func (Assigned) Kind() EventKind          { return KindAssigned }
 func (AttemptStarted) Kind() EventKind    { return KindAttemptStarted }
 func (StartParked) Kind() EventKind       { return KindStartParked }
 func (AttemptDone) Kind() EventKind       { return KindAttemptDone }

@@ -25,7 +25,7 @@ func (l *Ledger) Fork(ctx context.Context, p Principal, id OperationID, key Key,
 			Hint: "wait for its end; a fork beside it could make two effects where one was wanted"}
 	}
 	in := Intent{Principal: p, Tool: op.Tool, Input: input, ForkKey: ForkKey(op.Key, key), Run: op.Run, joined: true, decidedBy: op.DecidedBy,
-		CorrelationID: op.CorrelationID, TraceParent: op.TraceParent, Wait: wait, Reason: reason}
+		CorrelationID: op.CorrelationID, TraceParent: op.TraceParent, Wait: wait, Reason: reason, Documents: op.Documents}
 	if in.Input == nil {
 		if op.Input == nil || t.Info().Policy.KeepInput != KeepFull {
 			return l.forkAgain(ctx, &in, op, t)

@@ -11,7 +11,7 @@ func NewOperation(in *Intent, p *Prepared, info *ToolInfo, gen Generation, at ti
 		Generation: gen, Digest: p.Digest, Prints: p.Prints, Contract: info.Version, Effect: info.Policy.Effect,
 		State: StateReady, Run: in.Run, DecidedBy: in.decidedBy, CorrelationID: in.CorrelationID, TraceParent: in.TraceParent, Actor: in.Principal.String(),
 		CreatedAt: at, UpdatedAt: at, DueAt: at, IntentAt: at, SerialKey: p.SerialKey,
-		ProviderKey: p.ProviderKey, Input: p.Input, Request: p.Request, Policy: info.Policy,
+		ProviderKey: p.ProviderKey, Input: p.Input, Request: p.Request, Documents: in.Documents, Policy: info.Policy,
 	}
 	if p.Approval {
 		o.State = StateAwaitingApproval

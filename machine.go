@@ -19,7 +19,7 @@ func Apply(op Operation, ev Event, at time.Time) (Operation, []Consequence, erro
 		return op, nil, nil
 	}
 	if cell.Forbidden() {
-		return op, nil, forbidden(&op, ev, "")
+		return op, nil, forbidden(&op, ev, tooLate(&op, ev))
 	}
 	m := &step{op: op.Clone(), at: at}
 	if err := m.handle(ev); err != nil {
@@ -42,6 +42,16 @@ func forbidden(op *Operation, ev Event, why string) error {
 		Hint: "read the operation again; docs/state-machine.md shows what its state allows"}
 }
 
+// tooLate says to whoever answers a question that is not open any more who was
+// first.
+func tooLate(op *Operation, ev Event) string {
+	switch ev.(type) {
+	case ApprovalGranted, ApprovalRejected, ApprovalEdited:
+		return op.answered()
+	}
+	return ""
+}
+
 // step is one application of one event.
 type step struct {
 	op  Operation
@@ -52,9 +62,19 @@ type step struct {
 func (m *step) handle(ev Event) error {
 	switch e := ev.(type) {
 	case ApprovalGranted:
-		m.approvalGranted(e)
-	case ApprovalRejected, ApprovalExpired, NotAfterPassed:
+		return m.approvalGranted(e)
+	case ApprovalRejected:
+		return m.approvalRejected(e)
+	case ApprovalExpired:
+		return m.approvalExpired(e)
+	case NotAfterPassed:
 		return m.endUnsent(ev)
+	case ApprovalEdited:
+		return m.approvalEdited(e)
+	case ApprovalReminded:
+		return m.approvalReminded(e)
+	case Assigned:
+		return m.assigned(e)
 	case ApprovalVoided:
 		return m.approvalVoided(e)
 	case AttemptStarted:
@@ -132,6 +152,9 @@ func (m *step) finish(before State) {
 		o.ReviewReason = ""
 	} else {
 		o.DueAt, o.Parked = time.Time{}, NotParked
+	}
+	if !o.State.waitsForPeople() || o.State != before {
+		o.Assigned = Assignment{}
 	}
 	if o.OpenAttempts() == 0 {
 		o.UnknownSince, o.Probes = time.Time{}, 0

@@ -62,7 +62,7 @@ func (l *Ledger) Cancel(ctx context.Context, p Principal, id OperationID, reason
 		return nil, err
 	}
 	return l.change(ctx, op, func(now *Operation, _ time.Time) ([]fact, error) {
-		if now.CancelRequested || now.State == StateCancelled {
+		if now.CancelRequested || now.State == StateCancelled && !now.AskedInVain() {
 			return nil, nil
 		}
 		return facts(p.String(), CancelRequested{Actor: p.String(), Reason: reason}), nil

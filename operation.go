@@ -56,19 +56,22 @@ type Operation struct {
 	Result          *Result   // what the caller gets; nil until done
 	Failure         Failure   // of the last attempt that was not done, or unknown
 	CancelRequested bool
-	UnknownSince    time.Time // start of the recovery window; zero when nothing is open
-	Probes          int       // probes since UnknownSince
-	Granted         int       // attempts beyond the budget: bought by replay, resolve or request
-	RefPending      bool      // done, but the reference could not be read
-	Broken          bool      // a second effect was proven: the invariant does not hold
-	Supersedes      Digest    // digest that an approver's edit replaced; zero: none
-	ApprovalNeeded  bool      // a person must say yes before the first attempt
-	ApprovedUntil   time.Time // end of a granted approval that no attempt has spent yet
-	ApprovalSpent   bool      // the first attempt spent it; it covers every later one under this digest
-	ResendConfirmed bool      // a person accepted an open attempt for the next start
-	IntentAt        time.Time // when somebody last wanted it: creation, replay or resolve; NotAfter counts from it
-	Retired         bool      // slimmed to a tombstone
-	ReviewReason    string    // why a person is asked; empty outside of needs_review
+	UnknownSince    time.Time     // start of the recovery window; zero when nothing is open
+	Probes          int           // probes since UnknownSince
+	Granted         int           // attempts beyond the budget: bought by replay, resolve or request
+	RefPending      bool          // done, but the reference could not be read
+	Broken          bool          // a second effect was proven: the invariant does not hold
+	Supersedes      []Superseded  // inputs that approvers' edits replaced, oldest first
+	Documents       []DocumentRef // that support the request; part of the digest
+	ApprovalNeeded  bool          // a person must say yes before the first attempt
+	ApprovedUntil   time.Time     // end of a granted approval that no attempt has spent yet
+	Approval        Approval      // who was asked, and who answered
+	Assigned        Assignment    // whose turn it is, while it waits for people
+	ApprovalSpent   bool          // the first attempt spent it; it covers every later one under this digest
+	ResendConfirmed bool          // a person accepted an open attempt for the next start
+	IntentAt        time.Time     // when somebody last wanted it: creation, replay or resolve; NotAfter counts from it
+	Retired         bool          // slimmed to a tombstone
+	ReviewReason    string        // why a person is asked; empty outside of needs_review
 
 	Input   []byte   // canonical input, as accepted first; nil once slimmed
 	Request *Request // what is put on the wire, equal on every attempt; nil for remote executors and once terminal

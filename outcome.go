@@ -16,8 +16,10 @@ func (m *step) attemptStarted(e AttemptStarted) error {
 		return forbidden(o, e, "an earlier attempt is open and the class does not allow to send again now")
 	case !resend && o.pastNotAfter(m.at):
 		return forbidden(o, e, "the intent is older than not_after")
-	case o.ApprovalNeeded && !o.ApprovalSpent && o.ApprovedUntil.Before(m.at):
+	case o.unspent() && o.ApprovedUntil.Before(m.at):
 		return forbidden(o, e, "no valid approval")
+	case o.unspent() && o.Contract != e.Contract:
+		return forbidden(o, e, "the contract has changed since it was approved")
 	case !o.BudgetLeft():
 		return forbidden(o, e, "the budget of attempts is spent")
 	}

@@ -20,11 +20,16 @@ type Policy struct {
 	BackoffMax     time.Duration
 	RecoveryWindow time.Duration // how long an unknown outcome is probed before a person is asked
 	OnUnknown      OnUnknown
-	NotAfter       time.Duration // an intent older than this is not started any more; 0: no limit
-	ApprovalExpiry time.Duration // 0: approvals are not asked for
-	KeyReusable    bool          // a retired key may be used anew
-	KeepInput      Keep          // how much of the input stays once nothing can be sent any more
-	Rate           Rate          // how often attempts may start, per process
+	NotAfter       time.Duration   // an intent older than this is not started any more; 0: no limit
+	ApprovalExpiry time.Duration   // how long a question waits, and how long a yes holds; 0: approvals are not asked for
+	Quorum         int             // how many people must say yes; 0: one
+	Reminders      []time.Duration // when to remind of an open question, counted from when it was asked; at most RemindersMax
+
+	SeparateRequester bool // whoever asked may not approve
+
+	KeyReusable bool // a retired key may be used anew
+	KeepInput   Keep // how much of the input stays once nothing can be sent any more
+	Rate        Rate // how often attempts may start, per process
 }
 
 // showsWithin is the longest time from an attempt's start until its effect is

@@ -14,6 +14,7 @@ type Record struct {
 	Actor     string // principal, replica or "" for the machine itself
 	Reason    string // as given by a person, or a sentence of the machine
 	Reference string
+	Shown     string    // the document that an approver was shown, as Digest.String; empty: none
 	Evidence  *Evidence // body cut to RecordBodyBytes; nil: none
 }
 

@@ -9,7 +9,7 @@ import (
 
 // everyEvent is an event of each kind.
 var everyEvent = []Event{
-	ApprovalGranted{}, ApprovalRejected{}, ApprovalExpired{}, ApprovalVoided{}, AttemptStarted{}, StartParked{}, AttemptDone{}, AttemptNotDone{},
+	ApprovalGranted{}, ApprovalRejected{}, ApprovalExpired{}, ApprovalVoided{}, ApprovalEdited{}, ApprovalReminded{}, Assigned{}, AttemptStarted{}, StartParked{}, AttemptDone{}, AttemptNotDone{},
 	AttemptUnknown{}, LeaseProlonged{}, LeaseExpired{}, ProbeFound{}, ProbeAbsent{}, ProbeInconclusive{}, EffectProven{}, ResendDue{},
 	ResendLapsed{}, SettleOverdue{}, CancelRequested{}, NotAfterPassed{}, Resolved{}, ReplayRequested{}, RetryRequested{}, Compensated{},
 	Retired{}, KeyTakenAnew{},
@@ -25,6 +25,7 @@ var said = map[string]struct {
 	"References": {[]string{"eff_7"}, func(r *Record) any { return []string{r.Reference} }},
 	"Reason":     {"seven", func(r *Record) any { return r.Reason }},
 	"Why":        {ParkReason("seven"), func(r *Record) any { return ParkReason(r.Reason) }},
+	"Shown":      {"5e7e", func(r *Record) any { return r.Shown }},
 	"Source":     {"seven", func(r *Record) any { return r.Reason }},
 	"Failure":    {Failure{Message: "seven"}, func(r *Record) any { return Failure{Message: r.Reason} }},
 }
@@ -33,6 +34,7 @@ var said = map[string]struct {
 var unsaid = map[EventKind]map[string]string{
 	KindResolved:       {"Attempt": "it bounds what the person knew of, and is checked, not told"},
 	KindSettleOverdue:  {"Reason": "the machine's own words stand in the row, as ReviewReason"},
+	KindAssigned:       {"Reason": "it stands behind who has to answer now (Assigned.said)"},
 	KindLeaseProlonged: {"Attempt": "a quiet event has no record"},
 }
 

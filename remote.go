@@ -44,6 +44,9 @@ func (l *Ledger) Claim(ctx context.Context, in Intent, token string) (*Grant, er
 	if err != nil {
 		return nil, err
 	}
+	if err := l.documented(ctx, &in, t, p); err != nil {
+		return nil, err
+	}
 	id := NewOperationID(in.Principal.Tenant, in.Tool, p.Key)
 	c, err := l.claim(ctx, &in, t, p, remoteStarter(AttemptID{id, 1}, gen, token))
 	if err != nil {
@@ -97,7 +100,7 @@ func (l *Ledger) claimStored(ctx context.Context, in *Intent, t Tool, p *Prepare
 		}
 		return l.claimStored(ctx, in, t, p, op, token, wait)
 	}
-	if err := l.sameIntention(ctx, t, p, op); err != nil {
+	if err := l.sameIntention(ctx, in, t, p, op); err != nil {
 		return nil, err
 	}
 	if g := l.grant(op, token, DecisionJoined); g.Secret != "" {
@@ -106,11 +109,17 @@ func (l *Ledger) claimStored(ctx context.Context, in *Intent, t Tool, p *Prepare
 	if err := refuseDuplicate(in.OnDuplicate, op); err != nil {
 		return nil, err
 	}
-	op, err := l.change(ctx, op, func(now *Operation, at time.Time) ([]fact, error) {
-		if now.State != StateReady || now.NextStep(at) != StepNone || at.Before(now.startFrom()) {
+	op, ok, err := l.approved(ctx, op, t)
+	if err != nil {
+		return nil, err
+	}
+	op, err = l.change(ctx, op, func(now *Operation, at time.Time) ([]fact, error) {
+		if !ok || now.State != StateReady || now.NextStep(at) != StepNone || at.Before(now.startFrom()) {
 			return nil, nil
 		}
-		return l.serialFacts(ctx, now, l.startFacts(now, at, remoteStarter(AttemptID{now.ID, now.Attempt() + 1}, now.Generation, token)), at)
+		s := remoteStarter(AttemptID{now.ID, now.Attempt() + 1}, now.Generation, token)
+		s.contract = op.Contract
+		return l.serialFacts(ctx, now, l.startFacts(now, at, s), at)
 	})
 	if err != nil {
 		return nil, err

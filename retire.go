@@ -12,6 +12,7 @@ func (m *step) retired(e Retired) error {
 	}
 	o.Retired = true
 	o.Input, o.Request, o.Result, o.Prints = nil, nil, nil, nil
+	o.Supersedes, o.Documents, o.Approval = nil, nil, Approval{}
 	o.Attempts, o.ProviderKey, o.SerialKey, o.TraceParent = nil, "", "", ""
 	o.Failure.Message = ""
 	return nil

@@ -130,6 +130,7 @@ func TestRule5TerminalStaysTerminal(t *testing.T) {
 	leave := map[onceward.EventKind]bool{
 		onceward.KindAttemptDone: true, onceward.KindEffectProven: true, onceward.KindProbeFound: true, onceward.KindResolved: true,
 		onceward.KindReplayRequested: true, onceward.KindRetryRequested: true, onceward.KindCompensated: true, onceward.KindKeyTakenAnew: true,
+		onceward.KindApprovalVoided: true, // a new request asks anew what nobody answered in time
 	}
 	for _, k := range onceward.AllEventKinds() {
 		for _, s := range onceward.AllStates {
@@ -210,7 +211,7 @@ func TestRule10AWaitingOperationHasNoAttemptAndNeedsItsApproval(t *testing.T) {
 	t.Parallel()
 	op := sampleOp(onceward.EffectProbedWrite, onceward.StateAwaitingApproval)
 	refused(t, op, t0, begin, onceward.CodeStateForbids)
-	yes := tell(t, op, t0, onceward.ApprovalGranted{Until: t0.Add(time.Hour)})
+	yes := tell(t, op, t0, onceward.ApprovalGranted{Actor: "p", Until: t0.Add(time.Hour)})
 	refused(t, yes, t0.Add(2*time.Hour), begin, onceward.CodeStateForbids) // expired
 	refused(t, tell(t, yes, t0, onceward.ApprovalVoided{Reason: "edited"}), t0, begin, onceward.CodeStateForbids)
 	started := tell(t, yes, t0, begin)

@@ -62,8 +62,8 @@ func (o *Operation) tooOldFrom() time.Time {
 	return o.IntentAt.Add(o.Policy.NotAfter + time.Microsecond)
 }
 
-// approvalEnds is when an approval that nobody gave expires; zero: never.
-func (o *Operation) approvalEnds() time.Time {
+// ApprovalEnds is when the question expires that nobody answers; zero: never.
+func (o *Operation) ApprovalEnds() time.Time {
 	if o.Policy.ApprovalExpiry <= 0 {
 		return time.Time{}
 	}
@@ -206,6 +206,7 @@ const (
 	StepEscalate            // SettleOverdue
 	StepCancel              // NotAfterPassed
 	StepExpireApproval      // ApprovalExpired
+	StepRemind              // submit a reminder, then ApprovalReminded
 )
 
 // NextStep says what a worker has to do at this time, StepNone if nothing.
@@ -215,8 +216,11 @@ func (o *Operation) NextStep(at time.Time) Step {
 		if o.pastNotAfter(at) {
 			return StepCancel
 		}
-		if end := o.approvalEnds(); !end.IsZero() && !at.Before(end) {
+		if o.approvalLapsed(at) {
 			return StepExpireApproval
+		}
+		if o.reminderDue(at) >= 0 {
+			return StepRemind
 		}
 	case StateReady:
 		return o.nextStart(at)
@@ -245,13 +249,16 @@ func (o *Operation) NextStep(at time.Time) Step {
 
 // lapseAt is when an operation that waits to be started has to be looked at
 // although nobody released it: its intent gets too old, or its provider key
-// does. Zero: never.
+// does, or its approval. Zero: never.
 func (o *Operation) lapseAt() time.Time {
 	at := o.tooOldFrom()
 	if w := o.Policy.KeyWindow; o.OpenAttempts() > 0 && o.Effect == EffectKeyedWrite && w > 0 && w != KeyWindowForever {
 		if end := o.windowEnd(); at.IsZero() || end.Before(at) {
 			at = end
 		}
+	}
+	if end := o.ApprovedUntil.Add(time.Microsecond); o.unspent() && (at.IsZero() || end.Before(at)) {
+		at = end
 	}
 	return at
 }
@@ -277,6 +284,8 @@ func (o *Operation) nextStart(at time.Time) Step {
 		return StepLapse
 	case !open && o.pastNotAfter(at):
 		return StepCancel
+	case o.approvalLapsed(at):
+		return StepExpireApproval
 	case o.Policy.RemoteExecutor, o.waits(at):
 		return StepNone
 	default:

@@ -128,6 +128,8 @@ type Replica struct {
 type Store interface {
 	RunStore
 	DecisionStore
+	DocumentStore
+	EarlyApprovalStore
 
 	// Commit applies the batch in one durable transaction. At most one change
 	// per operation ID is in a batch (the committer sees to it). It is safe to

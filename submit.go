@@ -32,7 +32,7 @@ type Answer struct {
 // Errors leave nothing behind, but for CodeMayBeRecorded: then the same key has
 // to be asked again. CodeCanceled ends only the waiting.
 func (l *Ledger) Submit(ctx context.Context, in Intent) (*Answer, error) {
-	r, err := l.admit(&in)
+	r, err := l.admit(ctx, &in)
 	if err != nil {
 		return nil, err
 	}
@@ -50,7 +50,7 @@ type admitted struct {
 
 // admit validates an intent under the contract in force. Nothing is looked up
 // and nothing is left behind.
-func (l *Ledger) admit(in *Intent) (*admitted, error) {
+func (l *Ledger) admit(ctx context.Context, in *Intent) (*admitted, error) {
 	t, err := l.tools.Active(in.Tool)
 	if err != nil {
 		return nil, err
@@ -66,6 +66,9 @@ func (l *Ledger) admit(in *Intent) (*admitted, error) {
 	gen := l.firstGeneration(t.Info())
 	p, err := t.Prepare(in, gen)
 	if err != nil {
+		return nil, err
+	}
+	if err := l.documented(ctx, in, t, p); err != nil {
 		return nil, err
 	}
 	return &admitted{in: in, tool: t, gen: gen, p: p, wait: wait}, nil
@@ -101,6 +104,7 @@ func boundedWait(d time.Duration) (time.Duration, error) {
 // value is this process and generation 0.
 type starter struct {
 	generation Generation // of a claim
+	contract   string     // in force, where the first attempt needs an approval
 	claimToken string
 	secretHash []byte
 }
@@ -166,6 +170,9 @@ func (l *Ledger) claim(ctx context.Context, in *Intent, t Tool, p *Prepared, s s
 	}
 	l.crash("claim.after_commit")
 	l.carryOut(stored, out)
+	if stored, err = l.applyEarly(context.WithoutCancel(ctx), stored); err != nil {
+		l.log.Warn("early approvals not looked at", "operation", stored.ID.String(), "error", err) // the next request does
+	}
 	got := claimed{op: stored, won: true}
 	if mark != nil {
 		got.recorded = l.dispatch(stored, t, mark)
@@ -239,7 +246,7 @@ func (l *Ledger) startFacts(op *Operation, at time.Time, s starter) []fact {
 	if s.remote() {
 		owner = ownerCaller
 	}
-	return facts(l.opts.Owner, AttemptStarted{Owner: owner, LeaseUntil: at.Add(op.Policy.Lease), ClaimToken: s.claimToken, SecretHash: s.secretHash})
+	return facts(l.opts.Owner, AttemptStarted{Owner: owner, LeaseUntil: at.Add(op.Policy.Lease), Contract: s.contract, ClaimToken: s.claimToken, SecretHash: s.secretHash})
 }
 
 // serialFacts parks a start whose resource another operation holds.

@@ -17,7 +17,8 @@ type Intent struct {
 	TraceParent   string
 	Wait          time.Duration // how long to wait for a final state; negative: DefaultWait
 	OnDuplicate   OnDuplicate
-	Reason        string // why, where one was asked for (a fork); kept in the timeline
+	Documents     []DocumentRef // that support the request; part of its digest
+	Reason        string        // why, where one was asked for (a fork); kept in the timeline
 
 	joined    bool      // the run and the decision were looked at
 	decidedBy DecidedBy // what was found then
@@ -81,6 +82,7 @@ type ToolInfo struct {
 	KeepBytes      int64         // of an answer; 0: DefaultKeepBytes
 	JudgeBytes     int64         // of an answer; 0: DefaultJudgeBytes
 	BlindSpots     string        // what the probe cannot see, in words, for the person who reviews
+	Approvers      []string      // groups of people who may say yes; empty: every approver
 	KeyFromCaller  bool          // no key rule of its own: the caller must give a key
 	Horizon        time.Duration // longest time in which a duplicate can still arrive
 	KeepRecord     time.Duration // after a terminal state; 0: for ever

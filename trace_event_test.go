@@ -36,9 +36,13 @@ func tracePolicy(a *traceArgs, effect onceward.EffectClass) onceward.Policy {
 		BackoffInitial: a.duration("backoff", 0), BackoffMax: a.duration("backoff", 0),
 		RecoveryWindow: a.duration("recovery", time.Hour), NotAfter: a.duration("not_after", 0),
 		ApprovalExpiry: a.duration("approval_expiry", 24*time.Hour), KeyReusable: a.has("reusable"),
+		Quorum: a.number(a.text("quorum", "1")), SeparateRequester: a.has("separate"),
 	}
 	if effect != onceward.EffectKeyedWrite {
 		p.KeyWindow = 0
+	}
+	if remind := a.duration("remind", 0); remind > 0 {
+		p.Reminders = []time.Duration{remind}
 	}
 	if a.has("abandon") {
 		p.OnUnknown = onceward.OnUnknownAbandon
@@ -53,7 +57,9 @@ func traceEvent(a *traceArgs, op onceward.Operation, at time.Time) (onceward.Eve
 		return attemptEvent(a, op, at)
 	case "found", "absent", "inconclusive", "callback":
 		return lookEvent(a, at)
-	case "approve", "reject", "approval_expires", "void", "cancel", "resolve", "replay", "request", "compensated":
+	case "approve", "reject", "approval_expires", "void", "edit", "assign", "reminded":
+		return approvalEvent(a, op, at)
+	case "cancel", "resolve", "replay", "request", "compensated":
 		return personEvent(a, at)
 	case "park":
 		e := onceward.StartParked{Why: onceward.ParkReason(a.word(1))}
@@ -89,7 +95,7 @@ func traceEvent(a *traceArgs, op onceward.Operation, at time.Time) (onceward.Eve
 func attemptEvent(a *traceArgs, op onceward.Operation, at time.Time) (onceward.Event, error) {
 	word := a.word(0)
 	if word == "start" {
-		return onceward.AttemptStarted{Owner: a.text("by", "w1"), LeaseUntil: at.Add(op.Policy.Lease)}, nil
+		return onceward.AttemptStarted{Owner: a.text("by", "w1"), LeaseUntil: at.Add(op.Policy.Lease), Contract: a.raw("contract")}, nil
 	}
 	n := a.number(a.word(1))
 	sent := onceward.Sent{Reach: onceward.ReachBodyWritten, LastByteAt: at.Add(-a.duration("ago", 0))}
@@ -143,17 +149,42 @@ func lookEvent(a *traceArgs, at time.Time) (onceward.Event, error) {
 	return onceward.ProbeInconclusive{Failure: f}, err
 }
 
+// approvalEvent reads what concerns the people who are asked. Digests are named
+// by a number; without one, the present digest is meant.
+func approvalEvent(a *traceArgs, op onceward.Operation, at time.Time) (onceward.Event, error) {
+	by, reason, contract, was := a.text("by", "ann"), a.text("reason", ""), a.raw("contract"), op.Digest
+	until := at.Add(a.duration("until", time.Hour))
+	if n := a.raw("was"); n != "" {
+		was = onceward.Digest{byte(a.number(n))}
+	}
+	switch a.word(0) {
+	case "approve":
+		return onceward.ApprovalGranted{Actor: by, Digest: was, Contract: contract, Until: until, Reason: reason}, nil
+	case "reject":
+		return onceward.ApprovalRejected{Actor: by, Digest: was, Reason: reason}, nil
+	case "approval_expires":
+		return onceward.ApprovalExpired{}, nil
+	case "assign":
+		return onceward.Assigned{Assignment: onceward.Assignment{To: a.text("to", "")}, Actor: by, Reason: reason}, nil
+	case "reminded":
+		return onceward.ApprovalReminded{Number: a.number(a.word(1))}, nil
+	}
+	next := onceward.Rendering{Contract: contract, Policy: op.Policy, Digest: op.Digest, Input: []byte(`{}`),
+		Request: &onceward.Request{Method: "POST", URL: "https://provider.test/"}}
+	if a.word(0) == "edit" {
+		next.Digest = onceward.Digest{byte(a.number(a.text("digest", "1")))}
+		key := onceward.Key(a.text("key", string(op.Key)))
+		return onceward.ApprovalEdited{Actor: by, Digest: was, Contract: contract, Key: key, Next: next, Until: until, Reason: reason}, nil
+	}
+	if a.has("anew") || contract != "" {
+		return onceward.ApprovalVoided{Reason: reason, Next: &next}, nil
+	}
+	return onceward.ApprovalVoided{Reason: reason}, nil
+}
+
 func personEvent(a *traceArgs, at time.Time) (onceward.Event, error) {
 	reason := a.text("reason", "")
 	switch a.word(0) {
-	case "approve":
-		return onceward.ApprovalGranted{Until: at.Add(a.duration("until", time.Hour)), Actor: "ann"}, nil
-	case "reject":
-		return onceward.ApprovalRejected{Actor: "ann", Reason: reason}, nil
-	case "approval_expires":
-		return onceward.ApprovalExpired{}, nil
-	case "void":
-		return onceward.ApprovalVoided{Reason: reason}, nil
 	case "cancel":
 		return onceward.CancelRequested{Actor: "ann", Reason: reason}, nil
 	case "replay":

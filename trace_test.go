@@ -195,6 +195,10 @@ func (tr *trace) show() {
 	add(o.RefPending, "reference pending")
 	add(o.Failure.Code != "", "failure %s", o.Failure.Code)
 	add(o.ApprovalSpent, "approval spent")
+	add(o.QuorumLeft() > 0 && len(o.Approval.Yeses) > 0, "%d more must approve", o.QuorumLeft())
+	add(o.Approval.EditedBy != "", "edited by %s", o.Approval.EditedBy)
+	add(o.Contract != "", "contract %s", o.Contract)
+	add(o.Assigned.To != "", "assigned to %s", o.Assigned.To)
 	add(o.ReviewReason != "", "asks a person: %s", o.ReviewReason)
 	add(!o.DueAt.IsZero(), "due at %s", tr.since(o.DueAt))
 	add(true, "next: %s", stepWord(o.NextStep(tr.at)))
@@ -255,6 +259,8 @@ func stepWord(s onceward.Step) string {
 		return "cancel"
 	case onceward.StepExpireApproval:
 		return "expire approval"
+	case onceward.StepRemind:
+		return "remind"
 	}
 	return "?"
 }

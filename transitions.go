@@ -31,10 +31,15 @@ func keeps(row map[State]Cell, states ...State) map[State]Cell {
 //
 // Invariant: docs/state-machine.md is generated from this table and checked.
 var transitions = map[EventKind]map[State]Cell{
-	KindApprovalGranted:  {StateAwaitingApproval: to(StateReady)},
+	KindApprovalGranted:  {StateAwaitingApproval: to(StateAwaitingApproval, StateReady)},
 	KindApprovalRejected: {StateAwaitingApproval: to(StateCancelled)},
-	KindApprovalExpired:  {StateAwaitingApproval: to(StateCancelled)},
-	KindApprovalVoided:   {StateReady: to(StateAwaitingApproval)},
+	KindApprovalExpired:  {StateAwaitingApproval: to(StateCancelled), StateReady: to(StateCancelled)},
+	KindApprovalVoided: {
+		StateAwaitingApproval: to(StateAwaitingApproval), StateReady: to(StateAwaitingApproval), StateCancelled: to(StateAwaitingApproval),
+	},
+	KindApprovalEdited:   {StateAwaitingApproval: to(StateAwaitingApproval, StateReady)},
+	KindApprovalReminded: keeps(map[State]Cell{}, StateAwaitingApproval),
+	KindAssigned:         keeps(map[State]Cell{}, StateAwaitingApproval, StateNeedsReview),
 	KindAttemptStarted:   {StateReady: to(StateEffectPending)},
 	KindStartParked:      keeps(map[State]Cell{}, StateReady, StateOutcomeUnknown),
 	KindAttemptDone: keeps(map[State]Cell{
@@ -74,8 +79,8 @@ var transitions = map[EventKind]map[State]Cell{
 	KindResendLapsed:  {StateReady: to(StateOutcomeUnknown)},
 	KindSettleOverdue: {StateOutcomeUnknown: to(StateNeedsReview, StateAbandoned, StateFailed, StateCancelled)},
 	KindCancelRequested: keeps(map[State]Cell{
-		StateAwaitingApproval: to(StateCancelled), StateReady: to(StateCancelled, StateOutcomeUnknown), StateCancelled: ignored,
-	}, StateEffectPending, StateOutcomeUnknown, StateNeedsReview),
+		StateAwaitingApproval: to(StateCancelled), StateReady: to(StateCancelled, StateOutcomeUnknown),
+	}, StateEffectPending, StateOutcomeUnknown, StateNeedsReview, StateCancelled),
 	KindNotAfterPassed: {StateReady: to(StateCancelled), StateAwaitingApproval: to(StateCancelled)},
 	KindResolved: {
 		StateNeedsReview:    to(StateSucceeded, StateReady, StateFailed, StateAbandoned, StateCancelled),

@@ -32,7 +32,7 @@ func sampleOp(effect onceward.EffectClass, s onceward.State) onceward.Operation 
 	a := onceward.Attempt{Number: 1, Owner: "r", StartedAt: t0, LeaseUntil: t0.Add(5 * time.Second)}
 	switch s {
 	case onceward.StateAwaitingApproval:
-		op.ApprovalNeeded = true
+		op.ApprovalNeeded, op.Policy.ApprovalExpiry, op.Policy.Reminders = true, time.Hour, []time.Duration{time.Minute}
 		return op
 	case onceward.StateReady:
 		return op
@@ -63,10 +63,15 @@ func samples(k onceward.EventKind) []onceward.Event {
 	auth := onceward.Failure{Class: onceward.ClassAuth, Code: "http_401", Retryable: true}
 	late := t0.Add(time.Hour)
 	return map[onceward.EventKind][]onceward.Event{
-		onceward.KindApprovalGranted:   {onceward.ApprovalGranted{Until: late, Actor: "p"}},
-		onceward.KindApprovalRejected:  {onceward.ApprovalRejected{Actor: "p", Reason: "no"}},
-		onceward.KindApprovalExpired:   {onceward.ApprovalExpired{}},
-		onceward.KindApprovalVoided:    {onceward.ApprovalVoided{Reason: "edited"}},
+		onceward.KindApprovalGranted:  {onceward.ApprovalGranted{Until: late, Actor: "p"}},
+		onceward.KindApprovalRejected: {onceward.ApprovalRejected{Actor: "p", Reason: "no"}},
+		onceward.KindApprovalExpired:  {onceward.ApprovalExpired{}},
+		onceward.KindApprovalVoided: {onceward.ApprovalVoided{Reason: "edited"},
+			onceward.ApprovalVoided{Reason: "asked anew", Next: &onceward.Rendering{Policy: onceward.Policy{ApprovalExpiry: time.Hour}}}},
+		onceward.KindApprovalEdited: {onceward.ApprovalEdited{Actor: "p", Key: "a", Next: onceward.Rendering{Digest: onceward.Digest{1}}, Until: late},
+			onceward.ApprovalEdited{Actor: "p", Key: "a", Next: onceward.Rendering{Policy: onceward.Policy{Quorum: 2}}, Until: late}},
+		onceward.KindApprovalReminded:  {onceward.ApprovalReminded{Number: 0}, onceward.ApprovalReminded{Number: 1}},
+		onceward.KindAssigned:          {onceward.Assigned{Assignment: onceward.Assignment{To: "p"}, Actor: "q", Reason: "on holiday"}},
 		onceward.KindAttemptStarted:    {onceward.AttemptStarted{Owner: "r", LeaseUntil: late}},
 		onceward.KindStartParked:       {onceward.StartParked{Why: onceward.ParkToolPaused}},
 		onceward.KindAttemptDone:       {onceward.AttemptDone{Attempt: 1, Reference: "eff_1"}, onceward.AttemptDone{Attempt: 1, Reference: "eff_2"}},
@@ -156,7 +161,7 @@ func tellAll(t *testing.T, k onceward.EventKind, s onceward.State, reached map[s
 
 // guarded reports whether an allowed pair was refused by a rule, not by a defect.
 func guarded(err error) bool {
-	for _, c := range []onceward.Code{onceward.CodeStateForbids, onceward.CodeFenceLost, onceward.CodeEvidenceRequired, onceward.CodeConfirmationNeeded} {
+	for _, c := range []onceward.Code{onceward.CodeStateForbids, onceward.CodeFenceLost, onceward.CodeForbidden, onceward.CodeEvidenceRequired, onceward.CodeConfirmationNeeded} {
 		if errors.Is(err, &onceward.Error{Code: c}) {
 			return true
 		}
@@ -185,7 +190,19 @@ func variants(s onceward.State) []onceward.Operation {
 			ops = append(ops, retired)
 		}
 		if s == onceward.StateReady {
-			ops = append(ops, open)
+			granted := op.Clone()
+			granted.ApprovalNeeded, granted.ApprovedUntil = true, t0.Add(time.Minute)
+			ops = append(ops, open, granted)
+		}
+		if s == onceward.StateAwaitingApproval {
+			two := op.Clone()
+			two.Policy.Quorum = 2
+			ops = append(ops, two)
+		}
+		if s == onceward.StateCancelled {
+			inVain := op.Clone()
+			inVain.Attempts, inVain.ApprovalNeeded, inVain.Failure.Code = nil, true, onceward.KindApprovalExpired.String()
+			ops = append(ops, inVain)
 		}
 	}
 	return ops

@@ -35,6 +35,9 @@ func (c *compiler) info(root *node, text []byte) {
 	if info.TechnicalOwner == "" {
 		info.TechnicalOwner = m.Owner.value
 	}
+	if spec.Approval != nil {
+		info.Approvers = spec.Approval.By.values()
+	}
 	if spec.Probe != nil {
 		info.BlindSpots = spec.Probe.BlindSpots.value
 	}
@@ -88,6 +91,7 @@ func (c *compiler) policy() onceward.Policy {
 	}
 	if spec.Approval != nil {
 		p.ApprovalExpiry = spec.Approval.Expires.value
+		p.Quorum, p.SeparateRequester = spec.Approval.Quorum.value, spec.Approval.Separate.value
 	}
 	return p
 }

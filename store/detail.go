@@ -22,12 +22,16 @@ const (
 	tagUnknownSince
 	tagProbes
 	tagGranted
-	tagSupersedes
+	tagSupersedes // read only: one digest, as earlier versions wrote it
 	tagApprovedUntil
 	tagReviewReason
 	tagReference
 	tagIntentAt
 	tagDecidedBy
+	tagSuperseded
+	tagApproval
+	tagAssigned
+	tagDocuments
 )
 
 // The flags of an operation.
@@ -64,11 +68,8 @@ func encodeDetail(op *onceward.Operation, row *Row) []byte {
 	e.tagTime(tagUnknownSince, op.UnknownSince)
 	e.tagInt(tagProbes, op.Probes)
 	e.tagInt(tagGranted, op.Granted)
-	if !op.Supersedes.IsZero() {
-		e.byte(tagSupersedes)
-		e.raw(op.Supersedes[:])
-	}
 	e.tagTime(tagApprovedUntil, op.ApprovedUntil)
+	e.people(op)
 	e.tagString(tagReviewReason, op.ReviewReason)
 	if op.Reference != row.Reference {
 		e.tagString(tagReference, op.Reference)
@@ -175,7 +176,8 @@ func (d *decoder) tag(op *onceward.Operation, row *Row) bool {
 	case tagGranted:
 		op.Granted = int(d.int())
 	case tagSupersedes:
-		d.fill(op.Supersedes[:])
+		op.Supersedes = make([]onceward.Superseded, 1)
+		d.fill(op.Supersedes[0].Digest[:])
 	case tagApprovedUntil:
 		op.ApprovedUntil = d.time()
 	case tagReviewReason:
@@ -186,6 +188,14 @@ func (d *decoder) tag(op *onceward.Operation, row *Row) bool {
 		op.IntentAt = d.time()
 	case tagDecidedBy:
 		op.DecidedBy = d.decidedBy()
+	case tagSuperseded:
+		op.Supersedes = d.superseded()
+	case tagApproval:
+		op.Approval = d.approval()
+	case tagAssigned:
+		op.Assigned = onceward.Assignment{To: d.string(), Team: d.string(), Due: d.time()}
+	case tagDocuments:
+		op.Documents = d.documents()
 	default:
 		return false
 	}

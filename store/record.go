@@ -48,6 +48,9 @@ func encodeRecord(r *onceward.Record) []byte {
 	if r.Evidence != nil {
 		e.evidence(r.Evidence)
 	}
+	if r.Shown != "" { // records of earlier versions end here
+		e.string(r.Shown)
+	}
 	return e.buf
 }
 
@@ -80,6 +83,9 @@ func DecodeRecord(id onceward.OperationID, body []byte) (onceward.Record, error)
 	r.Actor, r.Reason, r.Reference = d.string(), d.string(), d.string()
 	if d.bool() {
 		r.Evidence = d.evidence()
+	}
+	if d.more() {
+		r.Shown = d.string()
 	}
 	if !d.done() {
 		return onceward.Record{}, corrupt(id, "a record of its timeline cannot be read")

@@ -45,6 +45,8 @@ const (
 	approves
 	rejects
 	voids
+	edits
+	asksAnew
 	resolvesDone
 	resolvesNot
 	resolvesRetry
@@ -68,6 +70,7 @@ var actionWords = [...]string{
 	crash: "a process dies", arrives: "the write of attempt %d arrives at the provider", appears: "effect %d appears",
 	forgets: "the provider forgets the key", calls: "the provider tells of effect %d by itself", cancels: "somebody cancels", pauses: "a person pauses the tool",
 	resumes: "a person resumes the tool", approves: "an approver says yes", rejects: "an approver says no", voids: "the approval is voided",
+	edits: "an approver edits the input and says yes", asksAnew: "a new request asks anew",
 	resolvesDone: "a person resolves: it happened, effect %d", resolvesNot: "a person resolves: not performed", resolvesRetry: "a person resolves: not performed, retry",
 	abandons: "a person abandons", replays: "a person replays", replaysConfirmed: "a person replays and accepts a second effect",
 	requests: "a new request buys an attempt", undoes: "the effect is undone by a compensation", retires: "the record is retired", takesAnew: "the key is taken anew", takerSteps: "-", opMoves: "-",

@@ -1,6 +1,8 @@
 package explore
 
 import (
+	"time"
+
 	"math/bits"
 
 	"github.com/onceward/onceward"
@@ -20,6 +22,8 @@ type books struct {
 	refused   bool // the newest attempt was refused for good, and nobody wanted it again since
 	spent     bool // the approval
 	approved  ticks
+	yeses     [2]ticks        // of each person, to the present digest
+	edited    bool            // the present digest is the edited one
 	intent    ticks           // when somebody last wanted it
 	apart     bool            // an attempt was made when the provider may have forgotten the key
 	began     [maxTries]ticks // attempts under a key with a window, by their start
@@ -27,7 +31,7 @@ type books struct {
 }
 
 func freshBooks() books {
-	b := books{approved: never}
+	b := books{approved: never, yeses: [2]ticks{never, never}}
 	for i := range b.lastByte {
 		b.lastByte[i], b.began[i] = never, never
 	}
@@ -78,7 +82,7 @@ func (b *books) settle(c *Config, pending bool) {
 
 func (b *books) older(bo *bounds) {
 	b.intent = b.intent.older(bo.intent)
-	b.approved = b.approved.older(-1)
+	b.approved, b.yeses = b.approved.older(-1), [2]ticks{b.yeses[0].older(-1), b.yeses[1].older(-1)}
 	for i := range b.lastByte {
 		b.lastByte[i], b.began[i] = b.lastByte[i].older(bo.lastByte), b.began[i].older(bo.started)
 	}
@@ -163,9 +167,15 @@ func (a *auditor) note() {
 	case onceward.RetryRequested:
 		b.wanted()
 	case onceward.ApprovalGranted:
-		b.approved = exact(e.Until, -1)
+		a.saidYes(b, e.Actor, e.Digest, e.Until)
+	case onceward.ApprovalEdited:
+		if b.spent {
+			a.broken(NoWrongStart, "an input was edited that an attempt has sent")
+		}
+		b.yeses, b.edited = [2]ticks{never, never}, true
+		a.saidYes(b, e.Actor, e.Next.Digest, e.Until)
 	case onceward.ApprovalVoided:
-		b.approved, b.intent = never, 0
+		b.approved, b.intent, b.yeses = never, 0, [2]ticks{never, never}
 		if b.spent {
 			a.broken(NoWrongStart, "an approval was voided that an attempt has spent")
 		}
@@ -181,8 +191,35 @@ func (a *auditor) note() {
 		}
 		*b = freshBooks()
 	case onceward.ApprovalRejected, onceward.ApprovalExpired, onceward.StartParked, onceward.ProbeInconclusive, onceward.ResendDue,
-		onceward.ResendLapsed, onceward.SettleOverdue, onceward.Compensated:
+		onceward.ResendLapsed, onceward.SettleOverdue, onceward.Compensated, onceward.ApprovalReminded, onceward.Assigned:
 	}
+}
+
+// saidYes counts a person's yes by the books, if it is for what is asked.
+func (a *auditor) saidYes(b *books, actor string, d onceward.Digest, until time.Time) {
+	if (d == digests[1]) != b.edited {
+		a.broken(NoWrongStart, "a yes to another input was taken")
+		return
+	}
+	live := 0
+	for i, name := range approvers {
+		if name == actor {
+			b.yeses[i] = exact(until, -1)
+		}
+		if b.yeses[i] >= 0 {
+			live++
+		}
+	}
+	if live < max(1, a.c.Quorum) {
+		return
+	}
+	b.approved = farthest
+	for _, y := range b.yeses {
+		if y >= 0 {
+			b.approved = min(b.approved, y)
+		}
+	}
+	b.yeses = [2]ticks{never, never}
 }
 
 // refused notes what a refusal says beyond its own attempt.
@@ -325,7 +362,7 @@ func (a *auditor) retired() {
 // leaves are the events that may lead out of a terminal state.
 var leaves = map[onceward.EventKind]bool{
 	onceward.KindReplayRequested: true, onceward.KindResolved: true, onceward.KindRetryRequested: true, onceward.KindCompensated: true,
-	onceward.KindKeyTakenAnew: true, onceward.KindAttemptDone: true, onceward.KindProbeFound: true, onceward.KindEffectProven: true,
+	onceward.KindApprovalVoided: true, onceward.KindKeyTakenAnew: true, onceward.KindAttemptDone: true, onceward.KindProbeFound: true, onceward.KindEffectProven: true,
 }
 
 func (a *auditor) checkTerminal() {

@@ -54,6 +54,7 @@ type Config struct {
 	Recovery   int8
 	NotAfter   int8 // 0: no limit
 	Approval   int8 // expiry of an unanswered request; 0: none is asked for
+	Quorum     int  // how many of two people must say yes; 0: one
 	BackoffMax int8
 	Attempts   int // budget
 
@@ -68,6 +69,7 @@ type Config struct {
 	Requests  int // how often a new request buys an attempt
 	Resolve   bool
 	CutAnswer bool // done answers that name no reference
+	Edits     bool // an approver edits the input once
 	Conflicts bool // answers under a key that are unknown and not worth repeating
 	Undo      bool // compensation
 	Retire    bool
@@ -89,7 +91,7 @@ func (c *Config) policy() onceward.Policy {
 	p := onceward.Policy{
 		Effect: c.Effect, HasProbe: c.Probe, RemoteExecutor: c.Remote, Deadline: ticks(c.Deadline).long(), ProbeDeadline: Tick, Lease: ticks(c.Lease).long(),
 		Settle: ticks(c.Settle).long(), MaxAttempts: c.Attempts, BackoffInitial: min(Tick, ticks(c.BackoffMax).long()), BackoffMax: ticks(c.BackoffMax).long(),
-		RecoveryWindow: ticks(c.Recovery).long(), NotAfter: ticks(c.NotAfter).long(), ApprovalExpiry: ticks(c.Approval).long(), KeyReusable: c.Reusable,
+		RecoveryWindow: ticks(c.Recovery).long(), NotAfter: ticks(c.NotAfter).long(), ApprovalExpiry: ticks(c.Approval).long(), KeyReusable: c.Reusable, Quorum: c.Quorum,
 	}
 	if c.Effect == onceward.EffectKeyedWrite {
 		if p.KeyWindow = ticks(c.KeyWindow).long(); p.KeyWindow == 0 {

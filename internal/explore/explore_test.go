@@ -132,17 +132,18 @@ func TestEveryFieldIsFollowedOrNamed(t *testing.T) {
 		left     map[string]string
 	}{
 		{onceward.Operation{}, `State Version Effect Generation DueAt Parked Attempts Reference Failure CancelRequested UnknownSince Probes Granted RefPending Broken
-			ApprovalNeeded ApprovedUntil ApprovalSpent ResendConfirmed IntentAt Retired ReviewReason Request CompletedAt UpdatedAt Policy`,
+			ApprovalNeeded ApprovedUntil ApprovalSpent ResendConfirmed IntentAt Retired ReviewReason Request CompletedAt UpdatedAt Policy
+			Digest Supersedes Approval`,
 			map[string]string{
-				"ID": names, "Tenant": names, "Tool": names, "Key": names, "Digest": names, "Prints": names, "Contract": names, "Run": names, "CorrelationID": names,
-				"TraceParent": names, "Actor": names, "CreatedAt": names, "SerialKey": outside, "ProviderKey": names, "Token": outside,
-				"Result": kept, "Input": kept, "Supersedes": kept,
+				"ID": names, "Tenant": names, "Tool": names, "Key": names, "Prints": names, "Contract": names, "Run": names, "CorrelationID": names,
+				"TraceParent": names, "DecidedBy": names, "Actor": names, "CreatedAt": names, "SerialKey": outside, "ProviderKey": names, "Token": outside,
+				"Result": kept, "Input": kept, "Documents": kept, "Assigned": "it says whose turn it is, and no rule asks",
 			}},
 		{onceward.Attempt{}, "Number Status StartedAt LeaseUntil EndedAt LastByteAt Free Resend Reference Settler",
 			map[string]string{"Owner": outside, "Reach": kept, "Failure": kept, "ClaimToken": outside, "SecretHash": outside}},
 		{onceward.Policy{}, `Effect HasProbe RemoteExecutor Deadline Lease ByteTail Settle KeyWindow MaxAttempts BackoffInitial BackoffMax RecoveryWindow OnUnknown
-			NotAfter ApprovalExpiry KeyReusable`,
-			map[string]string{"ProbeDeadline": outside, "KeepInput": kept, "Rate": outside}},
+			NotAfter ApprovalExpiry KeyReusable Quorum`,
+			map[string]string{"SeparateRequester": "it forbids a yes of one person; every other person's is the same", "Reminders": "they change no state", "ProbeDeadline": outside, "KeepInput": kept, "Rate": outside}},
 	} {
 		known := map[string]bool{}
 		for name := range strings.FieldsSeq(c.followed) {

@@ -75,19 +75,35 @@ func (x *explorer) switches(s *state) {
 }
 
 // approvers answer, and things change so that an approval is void. A new request
-// asks anew for one that has expired.
+// asks anew what nobody answered in time. An answer for what an edit replaced is
+// always tried: the machine has to refuse it.
 func (x *explorer) approvers(s *state) {
-	x.tell(action{kind: approves, fair: true}, s, s, onceward.ApprovalGranted{Until: ticks(1).instant(), Actor: "p"})
-	x.tell(action{kind: rejects}, s, s, onceward.ApprovalRejected{Actor: "p", Reason: "r"})
-	next := *s
-	expired := s.row.approved < 0
-	if !expired {
-		if s.world.voids > 0 {
-			return
-		}
-		next.world.voids++
+	until, now := ticks(1).instant(), digests[0]
+	if s.row.edited {
+		now = digests[1]
+		x.tell(action{kind: approves}, s, s, onceward.ApprovalGranted{Until: until, Actor: approvers[0], Digest: digests[0]})
 	}
-	x.tell(action{kind: voids, fair: expired}, s, &next, onceward.ApprovalVoided{Reason: "r"})
+	for i := range max(1, x.config.Quorum) {
+		x.tell(action{kind: approves, n: uint8(i), fair: true}, s, s, onceward.ApprovalGranted{Until: until, Actor: approvers[i], Digest: now})
+	}
+	x.tell(action{kind: rejects}, s, s, onceward.ApprovalRejected{Actor: approvers[0], Reason: "r", Digest: now})
+	if x.config.Edits && !s.row.edited {
+		x.tell(action{kind: edits}, s, s, onceward.ApprovalEdited{Actor: approvers[0], Digest: now, Key: x.blank.Key, Next: x.rendering(digests[1]), Until: until})
+	}
+	if s.world.voids > 0 {
+		return
+	}
+	next := *s
+	next.world.voids++
+	x.tell(action{kind: voids}, s, &next, onceward.ApprovalVoided{Reason: "r"})
+	same := x.rendering(now)
+	x.tell(action{kind: asksAnew}, s, &next, onceward.ApprovalVoided{Reason: "r", Next: &same})
+}
+
+// rendering is what would be sent for an input of this digest.
+func (x *explorer) rendering(d onceward.Digest) onceward.Rendering {
+	b := &x.blank
+	return onceward.Rendering{Contract: b.Contract, Policy: b.Policy, Digest: d, Input: b.Input, Request: b.Request, ProviderKey: b.ProviderKey, SerialKey: b.SerialKey}
 }
 
 // resolvers say what they know.

@@ -79,6 +79,7 @@ func special() []Config {
 		basis("probed_write, two workers and a replay", probed, 2).with(func(c *Config) { c.Attempts, c.Replays, c.Cancel, c.Callbacks = 1, 1, false, true }),
 		basis("probed_write, abandoned when unknown", probed, 1).with(func(c *Config) { c.Abandon, c.Callbacks = true, true }),
 		basis("conditional_write, looked up", onceward.EffectConditionalWrite, 1).with(func(c *Config) { c.Probe = true }),
+		basis("unsafe_write, two approvers and an edit", unsafe, 1).with(func(c *Config) { c.Approval, c.Quorum, c.Edits, c.Attempts, c.Resolve = 2, 2, true, 1, false }),
 		basis("unsafe_write, abandoned when unknown", unsafe, 2).with(func(c *Config) { c.Abandon = true }),
 	}
 }

@@ -20,9 +20,12 @@ type row struct {
 	approvalNeeded, approvalSpent       bool
 	resendConfirmed, request, reasoned  bool
 	stored                              bool // it was written before
+	edited                              bool // an approver's edit gave it another digest
+	inVain                              bool // it ended because nobody answered in time
 	lookedLate                          bool // its last write came when one look-up more in vain is enough
 	due, unknownSince, intent           ticks
 	completed, approved                 ticks
+	yeses                               [2]ticks // of each approver: until when; while it waits for them
 	tries                               [maxTries]try
 }
 
@@ -78,6 +81,7 @@ func (x *explorer) pack(op *onceward.Operation) (row, bool) {
 		due: ticksOf(op.DueAt, 0, farthest), unknownSince: exact(op.UnknownSince, b.unknownSince), intent: exact(op.IntentAt, b.intent),
 		completed: exact(op.CompletedAt, b.completed), approved: never,
 	}
+	r.packAnswers(op)
 	if op.ApprovalNeeded && !op.ApprovalSpent {
 		r.approved = -1
 		if !op.ApprovedUntil.Before(epoch) {
@@ -98,6 +102,42 @@ func (x *explorer) pack(op *onceward.Operation) (row, bool) {
 	}
 	x.packStarts(op, &r)
 	return r, true
+}
+
+// approvers are the people who answer.
+var approvers = [2]string{"p", "q"}
+
+// The digests of the first input, and of the edited one.
+var digests = [2]onceward.Digest{{0}, {1}}
+
+// packAnswers keeps what was asked, and who answered.
+func (r *row) packAnswers(op *onceward.Operation) {
+	r.edited, r.inVain, r.yeses = op.Digest == digests[1], op.AskedInVain(), [2]ticks{never, never}
+	if op.State != onceward.StateAwaitingApproval {
+		return
+	}
+	for _, y := range op.Approval.Yeses {
+		for i, name := range approvers {
+			if y.Actor == name {
+				r.yeses[i] = exact(y.Until, -1)
+			}
+		}
+	}
+}
+
+// unpackAnswers is the other direction.
+func (r *row) unpackAnswers(op *onceward.Operation) {
+	if r.edited {
+		op.Digest, op.Supersedes = digests[1], []onceward.Superseded{{Digest: digests[0]}}
+	}
+	if r.inVain {
+		op.Failure = onceward.Failure{Code: onceward.KindApprovalExpired.String()}
+	}
+	for i, until := range r.yeses {
+		if until != never {
+			op.Approval.Yeses = append(op.Approval.Yeses, onceward.Yes{Actor: approvers[i], At: epoch, Until: until.instant()})
+		}
+	}
 }
 
 // packStarts keeps when the key's window began, and of every other attempt
@@ -182,6 +222,7 @@ func (x *explorer) unpack(r *row) onceward.Operation {
 			op.Failure.Class = onceward.ClassAuth
 		}
 	}
+	r.unpackAnswers(&op)
 	if !r.request {
 		op.Request = nil
 	}
@@ -222,6 +263,7 @@ func (x *explorer) unpack(r *row) onceward.Operation {
 func (r *row) older(b *bounds) {
 	r.due, r.unknownSince, r.intent = r.due.older(0), r.unknownSince.older(b.unknownSince), r.intent.older(b.intent)
 	r.completed, r.approved = r.completed.older(b.completed), r.approved.older(-1)
+	r.yeses = [2]ticks{r.yeses[0].older(-1), r.yeses[1].older(-1)}
 	for i := range r.tries[:r.count] {
 		t := &r.tries[i]
 		t.started, t.lease, t.lastByte = t.started.older(b.started), t.lease.older(b.lease), t.lastByte.older(b.lastByte)

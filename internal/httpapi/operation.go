@@ -146,7 +146,7 @@ func approval(op *onceward.Operation) *Approval {
 	case op.State.Terminal():
 		return nil // it ended without an attempt, and with it the question
 	case op.State == onceward.StateAwaitingApproval:
-		return &Approval{State: approvalPending, ExpiresAt: op.DueAt.UTC()}
+		return &Approval{State: approvalPending, ExpiresAt: op.ApprovalEnds().UTC()}
 	}
 	return &Approval{State: approvalGranted, ExpiresAt: op.ApprovedUntil.UTC()}
 }

@@ -96,6 +96,7 @@ func (s *Store) Drop(ctx context.Context, rows []onceward.Tombstone) (int, error
 			}
 			delete(d.rows, r.ID)
 			delete(d.due, r.ID)
+			delete(d.early, r.ID)
 			maps.DeleteFunc(d.aliases, func(_, to onceward.OperationID) bool { return to == r.ID })
 			dropped++
 		}

@@ -40,6 +40,8 @@ type data struct {
 	replicas  map[string]onceward.Replica
 	runs      map[onceward.RunID]*kept
 	decisions map[onceward.DecisionID]*kept
+	documents map[documentKey]onceward.Document
+	early     map[onceward.OperationID][]onceward.EarlyApproval
 	journal   [][]store.Entry
 }
 
@@ -73,6 +75,8 @@ func New(opts Options) *Store {
 		replicas:  map[string]onceward.Replica{},
 		runs:      map[onceward.RunID]*kept{},
 		decisions: map[onceward.DecisionID]*kept{},
+		documents: map[documentKey]onceward.Document{},
+		early:     map[onceward.OperationID][]onceward.EarlyApproval{},
 	}}
 }
 

@@ -24,6 +24,7 @@ func (s *Store) Drop(ctx context.Context, rows []onceward.Tombstone) (int, error
 bodied as (delete from bodies where operation_id = any(array(select id from picked))),
 recorded as (delete from records where operation_id = any(array(select id from picked))),
 dued as (delete from due where operation_id = any(array(select id from picked))),
+early as (delete from early_approvals where operation_id = any(array(select id from picked))),
 aliased as (delete from operations where alias_of = any(array(select id from picked))),
 dropped as (delete from operations where id = any(array(select id from picked)) returning id)
 select count(*) from dropped`, ids, versions).Scan(&dropped)

@@ -33,6 +33,7 @@ var besideRow = []string{
 	`DELETE FROM bodies WHERE operation_id = ?`,
 	`DELETE FROM records WHERE operation_id = ?`,
 	`DELETE FROM due WHERE operation_id = ?`,
+	`DELETE FROM early_approvals WHERE operation_id = ?`,
 	`DELETE FROM operations INDEXED BY operations_alias WHERE alias_of = ?`,
 }
 

@@ -1,0 +1,47 @@
+package oncewardtest
+
+import (
+	"context"
+
+	"github.com/onceward/onceward"
+)
+
+// PutDocument implements onceward.Store.
+func (s *FaultyStore) PutDocument(ctx context.Context, d onceward.Document) error {
+	if err := s.writable("store document"); err != nil {
+		return err
+	}
+	return s.inner.PutDocument(ctx, d)
+}
+
+// LoadDocument implements onceward.Store.
+func (s *FaultyStore) LoadDocument(ctx context.Context, t onceward.Tenant, d onceward.Digest) (*onceward.Document, error) {
+	if err := s.readable("load document"); err != nil {
+		return nil, err
+	}
+	return s.inner.LoadDocument(ctx, t, d)
+}
+
+// PutEarlyApproval implements onceward.Store.
+func (s *FaultyStore) PutEarlyApproval(ctx context.Context, a onceward.EarlyApproval) error {
+	if err := s.writable("store early approval"); err != nil {
+		return err
+	}
+	return s.inner.PutEarlyApproval(ctx, a)
+}
+
+// EarlyApprovals implements onceward.Store.
+func (s *FaultyStore) EarlyApprovals(ctx context.Context, id onceward.OperationID) ([]onceward.EarlyApproval, error) {
+	if err := s.readable("load early approvals"); err != nil {
+		return nil, err
+	}
+	return s.inner.EarlyApprovals(ctx, id)
+}
+
+// DropEarlyApprovals implements onceward.Store.
+func (s *FaultyStore) DropEarlyApprovals(ctx context.Context, id onceward.OperationID) error {
+	if err := s.writable("drop early approvals"); err != nil {
+		return err
+	}
+	return s.inner.DropEarlyApprovals(ctx, id)
+}
