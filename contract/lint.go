@@ -52,6 +52,7 @@ var LintRules = []LintRule{
 	{"key_reads_optional", SeverityWarning, "a key part is taken from a field that may be absent; such a request is refused"},
 	{"lag_without_settle", SeverityError, "the probe lags, but settle is zero"},
 	{"mark_not_sent", SeverityError, "the probe looks for a mark that the request does not send"},
+	{"mark_of_every_use", SeverityError, "a retired key may be used anew, and the probe finds the effects of earlier uses"},
 	{"method", SeverityWarning, "a write by GET, or a read by another method"},
 	{"model_sees_key", SeverityWarning, "the input has a field that a model would fill with a key of its own"},
 	{"no_outcome_reference", SeverityInfo, "nothing reads the provider's name of the effect"},
@@ -240,6 +241,21 @@ func (l *linter) look() {
 			"the look-up goes by the operation's own mark, but the request does not send it: it will never be found",
 			"put ${operation.provider_key} into a field of the request that can be looked up")
 	}
+	if l.t.info.Policy.KeyReusable && !l.tellsUsesApart() {
+		l.find(SeverityError, p.at, "mark_of_every_use",
+			"a retired key may be used anew, but what the look-up goes by is the same for all uses of a key: it takes the effect of an earlier one for this one's",
+			"look up by ${operation.provider_key}, which each use has of its own, or compare it in ours")
+	}
+}
+
+// tellsUsesApart reports whether the probe goes by what differs between two uses
+// of one key. The operation's ID and key do not.
+func (l *linter) tellsUsesApart() bool {
+	programs := append(l.t.probe.request.programs(), l.t.probe.found)
+	if l.t.probe.ours != nil {
+		programs = append(programs, l.t.probe.ours)
+	}
+	return usesOperation(programs, "provider_key")
 }
 
 // probeUses tells by what the look-up goes.

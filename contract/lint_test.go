@@ -67,6 +67,11 @@ func TestLintFindsWhatCannotBeKept(t *testing.T) {
 		{"lag without time", lintProbed + lintRequest + strings.Replace(lintProbe, "settle: 1s", "settle: 0s, consistency: lag", 1), []string{"error 10 lag_without_settle"}},
 		{"finds everything", lintProbed + lintRequest + "  probe: {request: {url: 'https://h.example.com/'}, found: '${response.json}', settle: 1s}\n", []string{"error 10 probe_finds_everything"}},
 		{"finds others", lintProbed + lintRequest + "  probe: {request: {url: 'https://h.example.com/?x=${input.id}'}, found: '${response.json}', settle: 1s}\n", []string{"warning 10 found_by_business_fields"}},
+		{"reused, looked up by what each use has", lintProbed + lintRequest + lintProbe + "  keep: {record: 30d, retired_key: reuse}\n", nil},
+		{"reused, looked up by what all uses share", lintProbed + "  request: {method: POST, url: 'https://h.example.com/', json: {k: '${operation.id}'}}\n" +
+			"  probe: {request: {url: 'https://h.example.com/?k=${operation.id}'}, found: '${response.json}', settle: 1s}\n  keep: {record: 30d, retired_key: reuse}\n", []string{"error 10 mark_of_every_use"}},
+		{"looked up by the ID, never reused", lintProbed + "  request: {method: POST, url: 'https://h.example.com/', json: {k: '${operation.id}'}}\n" +
+			"  probe: {request: {url: 'https://h.example.com/?k=${operation.id}'}, found: '${response.json}', settle: 1s}\n", nil},
 		{"compares", lintProbed + lintRequest + "  probe: {request: {url: 'https://h.example.com/?x=${input.id}'}, found: '${response.json}', ours: 'item.k == operation.provider_key', settle: 1s}\n", nil},
 		{"mark not sent", lintProbed + "  request: {method: POST, url: 'https://h.example.com/', json: {k: 1}}\n" + lintProbe, []string{"error 10 mark_not_sent"}},
 		{"secret in a header", lintUnsafe + "  key: [input.id]\n" + lintOutcome + "  request: {method: POST, url: 'https://h.example.com/', headers: {Authorization: 'Bearer abc', X-Api-Key: '${env.REGION}', X-Other: ok}}\n", []string{"error 9 secret_in_clear", "error 9 secret_in_clear"}},
