@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"regexp"
 	"sync"
 	"syscall"
 	"time"
@@ -35,14 +36,43 @@ func startServer(ctx context.Context, cl *client, args serverArgs) (*child, erro
 	}
 	c := &child{log: &tailBuffer{}, done: make(chan struct{})}
 	// Why no cancellation by ctx: it would kill the server where it should drain.
-	c.cmd = exec.CommandContext(context.WithoutCancel(ctx), self, "serve", "--db", "sqlite:"+args.db, "--contracts", args.contracts, "--listen", args.listen)
+	c.cmd = exec.CommandContext(context.WithoutCancel(ctx), self, "serve", "--db", args.db, "--contracts", args.contracts, "--listen", args.listen, "--log-level", "info")
 	c.cmd.Env = append(append(os.Environ(), args.env...), crashpoint.Variable+"="+args.crash)
 	c.cmd.Stdout, c.cmd.Stderr = c.log, c.log
 	if err := c.cmd.Start(); err != nil {
 		return nil, err
 	}
 	go func() { _ = c.cmd.Wait(); close(c.done) }()
+	if args.listen == anyAddress {
+		if cl.base, err = c.address(ctx); err != nil {
+			return c, err
+		}
+	}
 	return c, c.ready(ctx, cl)
+}
+
+// anyAddress lets the server choose its address: one that was free a moment ago
+// may be another's by now.
+const anyAddress = "127.0.0.1:0"
+
+var servingLine = regexp.MustCompile(`"msg":"serving","address":"(http://[^"]+)"`)
+
+// address waits until the server has said where it listens.
+func (c *child) address(ctx context.Context) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, readyWait)
+	defer cancel()
+	for {
+		if found := servingLine.FindStringSubmatch(c.tail()); found != nil {
+			return found[1], nil
+		}
+		select {
+		case <-time.After(10 * time.Millisecond):
+		case <-c.done:
+			return "", fmt.Errorf("the server ended (%s):\n%s", c.cmd.ProcessState, c.tail())
+		case <-ctx.Done():
+			return "", fmt.Errorf("the server does not say where it listens after %s:\n%s", readyWait, c.tail())
+		}
+	}
 }
 
 const readyWait = 20 * time.Second

@@ -134,7 +134,7 @@ func subFS(f fs.FS, dir string) fs.FS {
 // start starts the server, to die at a crash point if one is given.
 func (d *demo) start(ctx context.Context, crash string) (err error) {
 	d.child, err = startServer(ctx, d.client, serverArgs{
-		db: filepath.Join(d.dir, "onceward.db"), contracts: filepath.Join(d.dir, "contracts"), listen: d.listen,
+		db: "sqlite:" + filepath.Join(d.dir, "onceward.db"), contracts: filepath.Join(d.dir, "contracts"), listen: d.listen,
 		env: []string{"SIM_URL=" + d.sim}, crash: crash,
 	})
 	return err

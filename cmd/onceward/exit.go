@@ -17,6 +17,7 @@ const (
 	exitFailed      = 5 // it ended without effect
 	exitRefused     = 6 // refused by policy
 	exitUnreachable = 7 // the ledger or the server cannot be reached
+	exitBroken      = 8 // a drill found that a contract does not keep what its class promises
 )
 
 // exitError ends the process with a code. said: everything was printed already.
