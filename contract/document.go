@@ -101,7 +101,7 @@ type lookup struct {
 type outcome struct {
 	group
 	When       source  `field:"when,required" doc:"CEL condition over response.status, response.headers (lower-case names, first value), response.header_values, response.json (null when the body is not JSON), response.text, input and operation."`
-	Is         choice  `field:"is,required" enum:"done|not_done|unknown|in_progress" doc:"What it means. in_progress: the provider is still working under this key; it is asked again with the same key."`
+	Is         choice  `field:"is,required" enum:"done|not_done|unknown|in_progress" doc:"What it means. in_progress: the provider is still working under this key; it is asked again with the same key, each time as one of max_attempts."`
 	Class      choice  `field:"class" enum:"validation|auth|rate_limited|conflict|unavailable|timeout|connection|protocol" doc:"The error class. Default: what the status stands for."`
 	Code       pattern `field:"code" doc:"The provider's own error code. Default: http_ and the status."`
 	Message    pattern `field:"message" doc:"One sentence for people. No payload."`
