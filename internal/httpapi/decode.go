@@ -40,7 +40,7 @@ var (
 )
 
 // textLimits are the limits that max tags name, in bytes.
-var textLimits = map[string]int{"label": LabelBytesMax, "reference": ReferenceBytesMax, "reason": ReasonBytesMax}
+var textLimits = map[string]int{"label": LabelBytesMax, "reference": ReferenceBytesMax, "reason": ReasonBytesMax, "version": onceward.VersionBytesMax}
 
 // decodeBody reads a JSON text into a wire type. Unknown members, duplicate
 // members, wrong types, null and data behind the value are refused, with place
@@ -117,7 +117,7 @@ func planOf(t reflect.Type) *plan {
 			continue
 		}
 		p.byName[name] = len(p.fields)
-		p.fields = append(p.fields, field{index: i, name: name, typ: f.Type, max: textLimits[f.Tag.Get("max")], label: f.Tag.Get("max") == "label", tag: f.Tag, required: !strings.Contains(options, "omit")})
+		p.fields = append(p.fields, field{index: i, name: name, typ: f.Type, max: textLimits[f.Tag.Get("max")], label: f.Tag.Get("max") == "label" || f.Tag.Get("max") == "version", tag: f.Tag, required: !strings.Contains(options, "omit")})
 	}
 	stored, _ := plans.LoadOrStore(t, p)
 	return stored.(*plan)
@@ -180,6 +180,12 @@ func decodeValue(n *onceward.Node, into reflect.Value, path string, f *field) er
 			return wrongType(n, path, "a whole number")
 		}
 		into.SetInt(int64(i))
+	case reflect.Float64:
+		v, err := strconv.ParseFloat(string(n.AppendCanonical(nil)), 64)
+		if n.Kind() != onceward.NodeNumber || err != nil {
+			return wrongType(n, path, "a number")
+		}
+		into.SetFloat(v)
 	case reflect.Struct:
 		return decodeStruct(n, into, path)
 	case reflect.Slice:

@@ -12,7 +12,8 @@ import (
 )
 
 // requests are the wire types that are read.
-var requests = []any{OperationRequest{}, BatchRequest{}, ClaimRequest{}, HeartbeatRequest{}, OutcomeRequest{}, CancelRequest{}, ResolveRequest{}, ReplayRequest{}, ForkRequest{}, PauseRequest{}}
+var requests = []any{OperationRequest{}, BatchRequest{}, ClaimRequest{}, HeartbeatRequest{}, OutcomeRequest{}, CancelRequest{}, ResolveRequest{}, ReplayRequest{}, ForkRequest{}, PauseRequest{},
+	RunRequest{}, FinishRequest{}, DecisionRequest{}, RedecideRequest{}}
 
 func TestEveryBodyOfTheRoutesIsAWireTypeThatIsRead(t *testing.T) {
 	t.Parallel()

@@ -118,6 +118,7 @@ func getOperation(c *call) error {
 	}
 	c.operationHeaders(op, c.ledger.RetryAfter(op))
 	o := c.operation(op)
+	c.chain(op, o)
 	o.AttemptList, o.Events = attempts(op), events(op.Story(records), c.who.SeesResult(op))
 	writeJSON(c.w, http.StatusOK, mediaJSON, &OperationState{Operation: o, Advice: adviceUnlessDone(op)})
 	return nil

@@ -11,37 +11,38 @@ import (
 
 // Operation is an operation as the API shows it.
 type Operation struct {
-	ID               string          `json:"id" doc:"Computed from tenant, tool and key."`
-	Tenant           string          `json:"tenant" doc:"Whose data it is; from the credentials of the first request."`
-	Tool             string          `json:"tool"`
-	ContractVersion  string          `json:"contract_version" doc:"The contract version that holds for this operation to its end."`
-	Key              string          `json:"key" doc:"What makes two requests the same intention."`
-	Generation       int             `json:"generation,omitempty" doc:"Which use of the key it is: 0 is the first, or the time of it in seconds where the contract lets tombstones end; each use of the retired key adds 1."`
-	Digest           string          `json:"digest" doc:"SHA-256 over the canonical material input."`
-	State            string          `json:"state" enum:"states" doc:"docs/state-machine.md explains each."`
-	Run              string          `json:"run,omitempty"`
-	CorrelationID    string          `json:"correlation_id,omitempty"`
-	Actor            string          `json:"actor" doc:"The principal of the first request."`
-	Attempts         *int            `json:"attempts,omitempty" doc:"How many attempts were started; absent once that went with the record."`
-	ProviderKey      string          `json:"provider_key,omitempty" doc:"The key or marker that the provider sees, equal on every attempt."`
-	Reference        string          `json:"reference,omitempty" doc:"The provider's name of the effect."`
-	ReferencePending bool            `json:"reference_pending,omitempty" doc:"The effect is proven, its reference could not be read."`
-	Result           *Result         `json:"result,omitempty" doc:"The provider's answer."`
-	ResultWithheld   bool            `json:"result_withheld,omitempty" doc:"There is a result, and it is another principal's."`
-	OpenAttempts     *int            `json:"open_attempts,omitempty" doc:"Attempts that may have had their effect and that nothing has settled; absent once they went with the record."`
-	CancelRequested  bool            `json:"cancel_requested" doc:"Somebody wants it not to happen; until it is settled that is a wish."`
-	Parked           string          `json:"parked,omitempty" enum:"parked" doc:"Why it waits although it could start."`
-	BlockedBy        string          `json:"blocked_by,omitempty" doc:"The operation that holds the resource which this one waits for; not in lists."`
-	ReviewReason     string          `json:"review_reason,omitempty" doc:"Why a person is asked."`
-	Error            *OperationError `json:"error,omitempty" doc:"Why it is not done: of the last attempt that was not, or is unknown."`
-	Approval         *Approval       `json:"approval,omitempty" doc:"There if the contract asks for one."`
-	Retired          bool            `json:"retired,omitempty" doc:"Slimmed to a tombstone: input, result and attempts are gone."`
-	CreatedAt        time.Time       `json:"created_at"`
-	UpdatedAt        time.Time       `json:"updated_at"`
-	CompletedAt      time.Time       `json:"completed_at,omitzero" doc:"When it ended."`
-	DueAt            time.Time       `json:"due_at,omitzero" doc:"When it is looked at again by itself."`
-	AttemptList      []Attempt       `json:"attempt_list,omitzero" doc:"The attempts, oldest first; only where one operation is read."`
-	Events           []Event         `json:"events,omitzero" doc:"The timeline, oldest first; only where one operation is read."`
+	ID               string             `json:"id" doc:"Computed from tenant, tool and key."`
+	Tenant           string             `json:"tenant" doc:"Whose data it is; from the credentials of the first request."`
+	Tool             string             `json:"tool"`
+	ContractVersion  string             `json:"contract_version" doc:"The contract version that holds for this operation to its end."`
+	Key              string             `json:"key" doc:"What makes two requests the same intention."`
+	Generation       int                `json:"generation,omitempty" doc:"Which use of the key it is: 0 is the first, or the time of it in seconds where the contract lets tombstones end; each use of the retired key adds 1."`
+	Digest           string             `json:"digest" doc:"SHA-256 over the canonical material input."`
+	State            string             `json:"state" enum:"states" doc:"docs/state-machine.md explains each."`
+	Run              string             `json:"run,omitempty"`
+	Decision         *OperationDecision `json:"decision,omitempty" doc:"What a step of the run decided, and led to it."`
+	CorrelationID    string             `json:"correlation_id,omitempty"`
+	Actor            string             `json:"actor" doc:"The principal of the first request."`
+	Attempts         *int               `json:"attempts,omitempty" doc:"How many attempts were started; absent once that went with the record."`
+	ProviderKey      string             `json:"provider_key,omitempty" doc:"The key or marker that the provider sees, equal on every attempt."`
+	Reference        string             `json:"reference,omitempty" doc:"The provider's name of the effect."`
+	ReferencePending bool               `json:"reference_pending,omitempty" doc:"The effect is proven, its reference could not be read."`
+	Result           *Result            `json:"result,omitempty" doc:"The provider's answer."`
+	ResultWithheld   bool               `json:"result_withheld,omitempty" doc:"There is a result, and it is another principal's."`
+	OpenAttempts     *int               `json:"open_attempts,omitempty" doc:"Attempts that may have had their effect and that nothing has settled; absent once they went with the record."`
+	CancelRequested  bool               `json:"cancel_requested" doc:"Somebody wants it not to happen; until it is settled that is a wish."`
+	Parked           string             `json:"parked,omitempty" enum:"parked" doc:"Why it waits although it could start."`
+	BlockedBy        string             `json:"blocked_by,omitempty" doc:"The operation that holds the resource which this one waits for; not in lists."`
+	ReviewReason     string             `json:"review_reason,omitempty" doc:"Why a person is asked."`
+	Error            *OperationError    `json:"error,omitempty" doc:"Why it is not done: of the last attempt that was not, or is unknown."`
+	Approval         *Approval          `json:"approval,omitempty" doc:"There if the contract asks for one."`
+	Retired          bool               `json:"retired,omitempty" doc:"Slimmed to a tombstone: input, result and attempts are gone."`
+	CreatedAt        time.Time          `json:"created_at"`
+	UpdatedAt        time.Time          `json:"updated_at"`
+	CompletedAt      time.Time          `json:"completed_at,omitzero" doc:"When it ended."`
+	DueAt            time.Time          `json:"due_at,omitzero" doc:"When it is looked at again by itself."`
+	AttemptList      []Attempt          `json:"attempt_list,omitzero" doc:"The attempts, oldest first; only where one operation is read."`
+	Events           []Event            `json:"events,omitzero" doc:"The timeline, oldest first; only where one operation is read."`
 }
 
 // Result is the provider's answer as it is replayed.
@@ -74,7 +75,7 @@ type Approval struct {
 func operation(op *onceward.Operation, who onceward.Principal) *Operation {
 	o := &Operation{
 		ID: op.ID.String(), Tenant: string(op.Tenant), Tool: string(op.Tool), ContractVersion: op.Contract, Key: string(op.Key),
-		Generation: int(op.Generation), Digest: op.Digest.String(), State: op.State.String(), Run: op.Run, CorrelationID: op.CorrelationID,
+		Generation: int(op.Generation), Digest: op.Digest.String(), State: op.State.String(), Run: op.Run, Decision: operationDecision(op), CorrelationID: op.CorrelationID,
 		Actor: op.Actor, ProviderKey: op.ProviderKey, Reference: op.Reference, ReferencePending: op.RefPending,
 		CancelRequested: op.CancelRequested, Parked: string(op.Parked), ReviewReason: op.ReviewReason,
 		Approval: approval(op), Retired: op.Retired, Error: operationError(op),

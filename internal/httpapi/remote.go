@@ -18,6 +18,8 @@ type ClaimRequest struct {
 	ClaimToken    string          `json:"claim_token" max:"label" doc:"Random, 16 to 255 characters, new for each try. The same token gets the same attempt again, so that a lost answer is harmless."`
 	Key           *string         `json:"key,omitempty" doc:"As for POST /v1/operations."`
 	Run           *string         `json:"run,omitempty" max:"label"`
+	Decision      *string         `json:"decision,omitempty" doc:"As for POST /v1/operations."`
+	Branch        *string         `json:"branch,omitempty" max:"label" doc:"As for POST /v1/operations."`
 	CorrelationID *string         `json:"correlation_id,omitempty" max:"label"`
 	Wait          *duration       `json:"wait,omitempty" doc:"How long to wait for the end of somebody else's attempt."`
 	OnDuplicate   *string         `json:"on_duplicate,omitempty" enum:"on_duplicate"`
@@ -54,7 +56,7 @@ func claim(c *call) error {
 	if err != nil {
 		return err
 	}
-	intent, err := c.intent(&OperationRequest{Tool: in.Tool, Input: in.Input, Run: in.Run, CorrelationID: in.CorrelationID, Wait: in.Wait, OnDuplicate: in.OnDuplicate}, key)
+	intent, err := c.intent(&OperationRequest{Tool: in.Tool, Input: in.Input, Run: in.Run, Decision: in.Decision, Branch: in.Branch, CorrelationID: in.CorrelationID, Wait: in.Wait, OnDuplicate: in.OnDuplicate}, key)
 	if err != nil {
 		return err
 	}

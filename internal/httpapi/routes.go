@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/onceward/onceward"
@@ -81,6 +82,8 @@ var (
 	waitParam          = param{Name: "wait", Schema: durationSchema(), Doc: "How long to wait for the end: 10s if absent, 60s at most."}
 	readWaitParam      = param{Name: "wait", Schema: durationSchema(), Doc: "How long to wait for the end: not at all if absent, 60s at most."}
 	runParam           = param{Name: "run", Schema: textSchema(), Doc: "The run that it belongs to."}
+	decisionParam      = param{Name: "decision", Schema: textSchema(), Doc: "The decision that led to it."}
+	branchParam        = param{Name: "branch", Schema: textSchema(), Doc: "The branch on which the caller takes itself to be."}
 	correlationIDParam = param{Name: "correlation_id", Schema: textSchema(), Doc: "The business event that it belongs to."}
 )
 
@@ -91,14 +94,17 @@ var submitAnswers = []answer{
 }
 
 var submitRefusals = []onceward.Code{onceward.CodeInvalidInput, onceward.CodeKeyMissing, onceward.CodeKeyInvalid, onceward.CodeKeyAmbiguous, onceward.CodeKeyReused,
-	onceward.CodeKeyRetired, onceward.CodeDuplicate, onceward.CodeStillRunning, onceward.CodeUnsupportedPolicy, onceward.CodeToolNotFound, onceward.CodeMayBeRecorded}
+	onceward.CodeKeyRetired, onceward.CodeDuplicate, onceward.CodeStillRunning, onceward.CodeUnsupportedPolicy, onceward.CodeToolNotFound,
+	onceward.CodeRunNotFound, onceward.CodeDecisionNotFound, onceward.CodeStateForbids, onceward.CodeBranchForbids, onceward.CodeMayBeRecorded}
 
 var changeAnswers = []answer{
 	{http.StatusOK, OperationState{}, "Done; the operation has ended."},
 	{http.StatusAccepted, OperationState{}, "Done; the operation goes on, or is not settled yet."},
 }
 
-var routes = []route{
+var routes = slices.Concat(operationRoutes, runRoutes, decisionRoutes)
+
+var operationRoutes = []route{
 	{
 		Method: http.MethodPost, Path: "/v1/operations", Name: "submitOperation", handle: submit, Roles: writers, Decides: true,
 		Summary: "Make one effect for one business intention, or get the answer of the first request for it.",
@@ -178,7 +184,7 @@ var routes = []route{
 		Method: http.MethodPost, Path: "/v1/operations/{id}/fork", Name: "forkOperation", handle: fork, Roles: writers, Decides: true,
 		Summary: "Make a wanted second effect, under its own key and with a reason.",
 		Headers: []param{keyHeader}, Body: ForkRequest{}, Answers: submitAnswers,
-		Refusals: append([]onceward.Code{onceward.CodeOperationNotFound, onceward.CodeStateForbids, onceward.CodeEvidenceRequired}, submitRefusals...),
+		Refusals: append([]onceward.Code{onceward.CodeOperationNotFound, onceward.CodeEvidenceRequired}, submitRefusals...),
 	},
 	{
 		Method: http.MethodGet, Path: "/v1/operations/{id}/replay", Name: "planReplay", handle: planReplay, Roles: settlers,
@@ -202,7 +208,7 @@ var routes = []route{
 	{
 		Method: http.MethodPost, Path: "/v1/tools/{name}/call", Name: "callTool", handle: callTool, Roles: writers, Decides: true,
 		Summary: "As POST /v1/operations, with the body as the tool's input.",
-		Query: []param{waitParam, runParam, correlationIDParam,
+		Query: []param{waitParam, runParam, decisionParam, branchParam, correlationIDParam,
 			{Name: "on_duplicate", Schema: enumSchema("on_duplicate"), Doc: "What a second request with the same key wants; return if absent."}},
 		Headers: []param{keyHeader, traceHeader}, Body: rawInput{}, Answers: submitAnswers, Refusals: submitRefusals,
 	},

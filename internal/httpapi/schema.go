@@ -20,16 +20,21 @@ var enums = map[string][]string{
 	"settlers":         namesOf([]onceward.Settler{onceward.SettledByAnswer, onceward.SettledByProbe, onceward.SettledByPerson, onceward.SettledByCallback, onceward.SettledByLater}),
 	"reaches": namesOf([]onceward.Reach{onceward.ReachUnknown, onceward.ReachNotDialled, onceward.ReachConnected, onceward.ReachHeadersWritten,
 		onceward.ReachBodyWritten, onceward.ReachFirstByte}),
-	"approvals":    {approvalPending, approvalGranted, approvalSpent},
-	"on_duplicate": {"return", "fail", "fail_if_running"},
-	"outcomes":     {"done", "not_done", "unknown"},
-	"resolutions":  {"succeeded", "not_performed", "abandoned"},
-	"then":         {"retry", "fail"},
-	"verdicts":     stringsOf([]onceward.ReplayVerdict{onceward.ReplaySafe, onceward.ReplayConfirm, onceward.ReplayRefuse}),
-	"probes":       {"none", "found", "absent", "inconclusive"},
-	"executors":    {"onceward", "caller"},
-	"key_sources":  {"contract", "caller"},
-	"healths":      {"ok", "ready"},
+	"approvals":       {approvalPending, approvalGranted, approvalSpent},
+	"on_duplicate":    {"return", "fail", "fail_if_running"},
+	"outcomes":        {"done", "not_done", "unknown"},
+	"resolutions":     {"succeeded", "not_performed", "abandoned"},
+	"then":            {"retry", "fail"},
+	"verdicts":        stringsOf([]onceward.ReplayVerdict{onceward.ReplaySafe, onceward.ReplayConfirm, onceward.ReplayRefuse}),
+	"probes":          {"none", "found", "absent", "inconclusive"},
+	"executors":       {"onceward", "caller"},
+	"key_sources":     {"contract", "caller"},
+	"run_states":      stringsOf([]onceward.RunState{onceward.RunOpen, onceward.RunFinished}),
+	"run_outcomes":    stringsOf(onceward.AllRunOutcomes),
+	"run_events":      {onceward.RunEventRun, onceward.RunEventDecision, onceward.RunEventOperation, onceward.RunEventApproval},
+	"decision_states": stringsOf([]onceward.DecisionState{onceward.DecisionPinned, onceward.DecisionClaimed, onceward.DecisionPending}),
+	"decided_states":  {decidedOpen, decidedClaimed, decidedPinned},
+	"healths":         {"ok", "ready"},
 }
 
 func stringsOf[T ~string](values []T) []string {
@@ -89,6 +94,8 @@ func (s schemas) of(t reflect.Type, tag reflect.StructTag) map[string]any {
 		return map[string]any{"type": "boolean"}
 	case reflect.Int, reflect.Int64:
 		return map[string]any{"type": "integer"}
+	case reflect.Float64:
+		return map[string]any{"type": "number"}
 	case reflect.Slice:
 		return map[string]any{"type": "array", "items": s.of(t.Elem(), tag)}
 	case reflect.Map:

@@ -15,7 +15,9 @@ type OperationRequest struct {
 	Tool          string          `json:"tool" doc:"The name of a contract in force."`
 	Input         json.RawMessage `json:"input" doc:"What the contract's input schema takes. Numbers are kept digit by digit."`
 	Key           *string         `json:"key,omitempty" doc:"The caller's key, 1 to 255 visible ASCII characters, raw or as a quoted string; ignored where the contract derives one. Must equal the Idempotency-Key header, if both are there."`
-	Run           *string         `json:"run,omitempty" max:"label" doc:"The run that this belongs to."`
+	Run           *string         `json:"run,omitempty" max:"label" doc:"The run that this belongs to: its ID, or a free label. Any text that has not the form of a run ID is a label."`
+	Decision      *string         `json:"decision,omitempty" doc:"The ID of the decision that led to this. Its run is this one's; the tool has to be one of its branch."`
+	Branch        *string         `json:"branch,omitempty" max:"label" doc:"The branch on which the caller takes itself to be. Another one than the pinned decision chose is refused."`
 	CorrelationID *string         `json:"correlation_id,omitempty" max:"label" doc:"Follows one business event through all services."`
 	Wait          *duration       `json:"wait,omitempty" doc:"How long to wait for the end: 10s if absent, 60s at most."`
 	OnDuplicate   *string         `json:"on_duplicate,omitempty" enum:"on_duplicate" doc:"What a second request with the same key wants; return if absent."`
@@ -52,7 +54,7 @@ func submit(c *call) error {
 
 // callTool is POST /v1/tools/{name}/call: the main job with the body as input.
 func callTool(c *call) error {
-	in := OperationRequest{Tool: c.req.PathValue("name"), Run: c.optional("run"), CorrelationID: c.optional("correlation_id"), OnDuplicate: c.optional("on_duplicate")}
+	in := OperationRequest{Tool: c.req.PathValue("name"), Run: c.optional("run"), Decision: c.optional("decision"), Branch: c.optional("branch"), CorrelationID: c.optional("correlation_id"), OnDuplicate: c.optional("on_duplicate")}
 	key, err := callerKey(c.req.Header, nil)
 	if err != nil {
 		return err
@@ -67,7 +69,7 @@ func callTool(c *call) error {
 	for _, label := range []struct {
 		name  string
 		value *string
-	}{{"run", in.Run}, {"correlation_id", in.CorrelationID}} {
+	}{{"run", in.Run}, {"branch", in.Branch}, {"correlation_id", in.CorrelationID}} {
 		if err := checkLabel(label.name, label.value); err != nil {
 			return err
 		}
@@ -144,6 +146,14 @@ func (c *call) intent(in *OperationRequest, key onceward.Key) (onceward.Intent, 
 		TraceParent: traceParent(c.req.Header), Wait: -1}
 	if in.Wait != nil {
 		out.Wait = time.Duration(*in.Wait)
+	}
+	if in.Decision != nil {
+		if out.Decision, err = onceward.ParseDecisionID(*in.Decision); err != nil {
+			return onceward.Intent{}, err
+		}
+		out.Branch = text(in.Branch)
+	} else if in.Branch != nil {
+		return onceward.Intent{}, &onceward.Error{Code: onceward.CodeInvalidRequest, Message: "branch is given without decision", Hint: "name the decision that chose the branch"}
 	}
 	if in.OnDuplicate != nil {
 		if out.OnDuplicate, err = onDuplicate(*in.OnDuplicate); err != nil {

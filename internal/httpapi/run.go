@@ -1,0 +1,330 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/onceward/onceward"
+)
+
+// RunRequest asks for a run.
+type RunRequest struct {
+	Workflow      string          `json:"workflow" max:"label" doc:"The workflow that handles the business event."`
+	Version       *string         `json:"version,omitempty" max:"version" doc:"The workflow's version; the one in force, if a document describes the workflow. Not part of the run's identity."`
+	TriggerKey    string          `json:"trigger_key" doc:"Names the business event: 1 to 255 visible ASCII characters. It starts one run of the workflow, whatever its version."`
+	Input         json.RawMessage `json:"input,omitempty" doc:"What the event says; kept with the run. Another input under the same trigger key is refused."`
+	InputDigest   *string         `json:"input_digest,omitempty" doc:"In place of input, where that must not be kept: SHA-256 over its canonical form, in hexadecimal."`
+	CorrelationID *string         `json:"correlation_id,omitempty" max:"label" doc:"Follows one business event through all services; the run's operations take it over."`
+	OnDuplicate   *string         `json:"on_duplicate,omitempty" enum:"on_duplicate" doc:"What a second request with the same trigger key wants; return if absent."`
+}
+
+// RunAnswer answers a request for a run.
+type RunAnswer struct {
+	Run      *Run   `json:"run"`
+	Decision string `json:"decision" enum:"decisions" doc:"fresh: this request started it. joined: it was there, and is open. replayed: it was there, and is finished."`
+	Advice   string `json:"advice,omitempty" doc:"What to do now."`
+}
+
+// Run is a run as the API shows it.
+type Run struct {
+	ID            string          `json:"id" doc:"Computed from tenant, workflow and trigger key."`
+	Workflow      string          `json:"workflow"`
+	Version       string          `json:"version" doc:"The workflow's version that the run started under, and stays under."`
+	RuleVersion   string          `json:"rule_version,omitempty" doc:"The version of the workflow's document that holds for the run to its end; absent where there is none."`
+	TriggerKey    string          `json:"trigger_key"`
+	Input         json.RawMessage `json:"input,omitempty" doc:"Not in lists."`
+	InputDigest   string          `json:"input_digest,omitempty"`
+	CorrelationID string          `json:"correlation_id,omitempty"`
+	Actor         string          `json:"actor" doc:"The principal that started it."`
+	State         string          `json:"state" enum:"run_states" doc:"finished: what is there is answered, nothing new joins it."`
+	Outcome       string          `json:"outcome,omitempty" enum:"run_outcomes" doc:"How it ended, by the word of whoever handled it. What happened outside is told by its operations."`
+	Reason        string          `json:"reason,omitempty"`
+	FinishedBy    string          `json:"finished_by,omitempty"`
+	CreatedAt     time.Time       `json:"created_at"`
+	FinishedAt    time.Time       `json:"finished_at,omitzero"`
+}
+
+// RunPage is a page of runs.
+type RunPage struct {
+	Runs []*Run `json:"runs"`
+	Next string `json:"next,omitempty" doc:"Give it as after to get the next page; absent on the last one."`
+}
+
+// RunDetail is a run with everything that hangs off it.
+type RunDetail struct {
+	Run        *Run         `json:"run"`
+	Timeline   []RunEvent   `json:"timeline" doc:"What happened, in the order of time."`
+	Decisions  []*Decided   `json:"decisions" doc:"What its steps decided, oldest first."`
+	Operations []*Operation `json:"operations" doc:"Its operations, oldest first."`
+	More       bool         `json:"more,omitempty" doc:"There are more than are shown here: list the operations by run."`
+}
+
+// RunEvent is a line of a run's timeline.
+type RunEvent struct {
+	At     time.Time `json:"at"`
+	Kind   string    `json:"kind" enum:"run_events"`
+	Event  string    `json:"event" doc:"Of a run: started, finished. Of a decision: claimed, pinned, opened_anew. Of an operation: created, ended. Of an approval: its own."`
+	ID     string    `json:"id" doc:"Of the run, the decision or the operation."`
+	Name   string    `json:"name" doc:"Of the workflow, the step or the tool."`
+	What   string    `json:"what,omitempty" doc:"The version, outcome, branch or state."`
+	Actor  string    `json:"actor,omitempty"`
+	Reason string    `json:"reason,omitempty"`
+}
+
+// RunResume is what a program needs to go on with a run after a pause or a crash.
+type RunResume struct {
+	Run     *Run      `json:"run"`
+	Done    RunItems  `json:"done" doc:"Decided, or happened: to be used, not to be done again."`
+	Waiting RunItems  `json:"waiting" doc:"Being decided, or not final: to be asked for again."`
+	Ended   RunItems  `json:"ended" doc:"Ended without its effect, or nobody knows: for the program, or a person, to judge."`
+	Next    []RunStep `json:"next" doc:"What the workflow's document has left to do: the first step that is not decided, and the tools of chosen branches that were not called. Empty without a document."`
+	More    bool      `json:"more,omitempty" doc:"There are more than are shown here: list the operations by run."`
+}
+
+// RunItems are decisions and operations of a run.
+type RunItems struct {
+	Decisions  []*Decided   `json:"decisions"`
+	Operations []*Operation `json:"operations"`
+}
+
+// RunStep is something that a run may do next.
+type RunStep struct {
+	Step   string `json:"step"`
+	Branch string `json:"branch,omitempty" doc:"That the step chose; absent where it is to be decided."`
+	Tool   string `json:"tool,omitempty" doc:"That may be called on the branch; absent where the step is to be decided."`
+}
+
+// FinishRequest ends a run.
+type FinishRequest struct {
+	Outcome string  `json:"outcome" enum:"run_outcomes" doc:"How it ended."`
+	Reason  *string `json:"reason,omitempty" max:"reason" doc:"Why it ended so."`
+}
+
+// RunState is one run.
+type RunState struct {
+	Run *Run `json:"run"`
+}
+
+var runRoutes = []route{
+	{
+		Method: http.MethodPost, Path: "/v1/runs", Name: "startRun", handle: startRun, Roles: writers,
+		Summary: "Start a run once for each trigger key and workflow, or get the one that is there.",
+		Body:    RunRequest{}, Answers: []answer{{http.StatusOK, RunAnswer{}, "The run, now or earlier."}},
+		Refusals: []onceward.Code{onceward.CodeInvalidInput, onceward.CodeKeyInvalid, onceward.CodeKeyReused, onceward.CodeDuplicate, onceward.CodeStillRunning,
+			onceward.CodeUnsupportedPolicy, onceward.CodeWorkflowMismatch, onceward.CodeMayBeRecorded},
+	},
+	{
+		Method: http.MethodGet, Path: "/v1/runs", Name: "listRuns", handle: listRuns, Roles: readers,
+		Summary: "List runs, newest first, without inputs.",
+		Query: []param{
+			{Name: "workflow", Schema: textSchema(), Doc: "Of this workflow."},
+			{Name: "state", Schema: enumSchema("run_states"), Doc: "In this state."},
+			{Name: "correlation_id", Schema: textSchema(), Doc: "Of this business event."},
+			{Name: "after", Schema: textSchema(), Doc: "The member next of the page before."},
+			{Name: "limit", Schema: map[string]any{"type": "integer", "minimum": 1, "maximum": onceward.MaxPage, "default": DefaultPage}, Doc: "The longest page."},
+		},
+		Answers:  []answer{{http.StatusOK, RunPage{}, "A page. A last page may be empty."}},
+		Refusals: []onceward.Code{onceward.CodeCursorInvalid},
+	},
+	{
+		Method: http.MethodGet, Path: "/v1/runs/{id}", Name: "getRun", handle: getRun, Roles: readers,
+		Summary: "Read one run with its timeline, decisions and operations.",
+		Answers: []answer{{http.StatusOK, RunDetail{}, "The run."}}, Refusals: []onceward.Code{onceward.CodeRunNotFound},
+	},
+	{
+		Method: http.MethodGet, Path: "/v1/runs/{id}/resume", Name: "resumeRun", handle: resumeRun, Roles: readers,
+		Summary: "Read what of a run is done, what is waited for, and what is next. It changes nothing.",
+		Answers: []answer{{http.StatusOK, RunResume{}, "What is needed to go on without doing again what is done."}}, Refusals: []onceward.Code{onceward.CodeRunNotFound},
+	},
+	{
+		Method: http.MethodPost, Path: "/v1/runs/{id}/finish", Name: "finishRun", handle: finishRun, Roles: writers,
+		Summary: "End a run: nothing new joins it. The same end again changes nothing; another one is refused.",
+		Body:    FinishRequest{}, Answers: []answer{{http.StatusOK, RunState{}, "It is finished."}},
+		Refusals: []onceward.Code{onceward.CodeRunNotFound, onceward.CodeStateForbids, onceward.CodeUnsupportedPolicy, onceward.CodeMayBeRecorded},
+	},
+}
+
+// run shows a run.
+func run(r *onceward.Run) *Run {
+	out := &Run{ID: r.ID.String(), Workflow: r.Workflow, Version: r.Version, RuleVersion: r.Rules, TriggerKey: string(r.TriggerKey), Input: r.Input,
+		CorrelationID: r.CorrelationID, Actor: r.Actor, State: string(r.State), Outcome: string(r.Outcome), Reason: r.Reason, FinishedBy: r.FinishedBy,
+		CreatedAt: r.CreatedAt.UTC(), FinishedAt: r.FinishedAt.UTC()}
+	if !r.InputDigest.IsZero() {
+		out.InputDigest = r.InputDigest.String()
+	}
+	return out
+}
+
+// digestOf reads an optional digest.
+func digestOf(s *string) (onceward.Digest, error) {
+	if s == nil {
+		return onceward.Digest{}, nil
+	}
+	return onceward.ParseDigest(*s)
+}
+
+// startRun is POST /v1/runs.
+func startRun(c *call) error {
+	var in RunRequest
+	if err := c.read(&in, true); err != nil {
+		return err
+	}
+	req := onceward.RunRequest{Principal: c.who, Version: text(in.Version), Input: in.Input, CorrelationID: text(in.CorrelationID)}
+	var err error
+	if req.Workflow, err = onceward.ParseWorkflowName(in.Workflow); err != nil {
+		return err
+	}
+	if req.TriggerKey, err = onceward.ParseCallerKey([]string{in.TriggerKey}); err != nil {
+		return err
+	}
+	if req.InputDigest, err = digestOf(in.InputDigest); err != nil {
+		return err
+	}
+	if in.OnDuplicate != nil {
+		if req.OnDuplicate, err = onDuplicate(*in.OnDuplicate); err != nil {
+			return err
+		}
+	}
+	a, err := c.ledger.StartRun(c.req.Context(), req)
+	if err != nil {
+		return err
+	}
+	c.w.Header()["Onceward-Decision"] = []string{string(a.Decision)}
+	c.w.Header()["Location"] = []string{"/v1/runs/" + a.Run.ID.String()}
+	writeJSON(c.w, http.StatusOK, mediaJSON, &RunAnswer{Run: run(a.Run), Decision: string(a.Decision), Advice: a.Advice})
+	return nil
+}
+
+// listRuns is GET /v1/runs.
+func listRuns(c *call) error {
+	f := onceward.RunFilter{Limit: DefaultPage}
+	var err error
+	if s, given := c.param("limit"); given {
+		if f.Limit, err = strconv.Atoi(s); err != nil || f.Limit < 1 || f.Limit > onceward.MaxPage {
+			return onceward.Errorf(onceward.CodeInvalidRequest, "limit is not a number from 1 to %d", onceward.MaxPage)
+		}
+	}
+	if s, given := c.param("after"); given {
+		at, err := decodeCursor(s)
+		if err != nil {
+			return err
+		}
+		f.After = onceward.RunCursor{CreatedAt: at.CreatedAt, ID: onceward.RunID(at.ID)}
+	}
+	if s, given := c.param("workflow"); given {
+		if f.Workflow, err = onceward.ParseWorkflowName(s); err != nil {
+			return err
+		}
+	}
+	if s, given := c.param("state"); given {
+		f.State = onceward.RunState(s)
+		if f.State != onceward.RunOpen && f.State != onceward.RunFinished {
+			return onceward.Errorf(onceward.CodeInvalidRequest, "a run is open or finished")
+		}
+	}
+	id := c.optional("correlation_id")
+	if err := checkLabel("correlation_id", id); err != nil {
+		return err
+	}
+	f.CorrelationID = text(id)
+	runs, err := c.ledger.ListRuns(c.req.Context(), c.who, f)
+	if err != nil {
+		return err
+	}
+	page := RunPage{Runs: make([]*Run, len(runs))}
+	for i, r := range runs {
+		page.Runs[i] = run(r)
+	}
+	if n := len(runs); n == f.Limit {
+		page.Next = encodeCursor(onceward.Cursor{CreatedAt: runs[n-1].CreatedAt, ID: onceward.OperationID(runs[n-1].ID)})
+	}
+	writeJSON(c.w, http.StatusOK, mediaJSON, &page)
+	return nil
+}
+
+// view reads the run of the path with everything that hangs off it.
+func (c *call) view() (*onceward.RunView, error) {
+	id, err := onceward.ParseRunID(c.req.PathValue("id"))
+	if err != nil {
+		return nil, err
+	}
+	return c.ledger.Run(c.req.Context(), c.who, id)
+}
+
+// getRun is GET /v1/runs/{id}.
+func getRun(c *call) error {
+	v, err := c.view()
+	if err != nil {
+		return err
+	}
+	out := RunDetail{Run: run(v.Run), Timeline: make([]RunEvent, len(v.Timeline)), Decisions: []*Decided{}, Operations: []*Operation{}, More: v.More}
+	for i, e := range v.Timeline {
+		out.Timeline[i] = RunEvent(e)
+		out.Timeline[i].At = e.At.UTC()
+	}
+	for _, d := range v.Decisions {
+		out.Decisions = append(out.Decisions, decided(d))
+	}
+	for _, op := range v.Operations {
+		out.Operations = append(out.Operations, operation(op, c.who))
+	}
+	writeJSON(c.w, http.StatusOK, mediaJSON, &out)
+	return nil
+}
+
+// resumeRun is GET /v1/runs/{id}/resume.
+func resumeRun(c *call) error {
+	v, err := c.view()
+	if err != nil {
+		return err
+	}
+	none := func() RunItems { return RunItems{Decisions: []*Decided{}, Operations: []*Operation{}} }
+	out := RunResume{Run: run(v.Run), Done: none(), Waiting: none(), Ended: none(), Next: []RunStep{}, More: v.More}
+	for _, d := range v.Decisions {
+		to := &out.Waiting
+		if d.Pinned() {
+			to = &out.Done
+		}
+		to.Decisions = append(to.Decisions, decided(d))
+	}
+	for _, op := range v.Operations {
+		to := &out.Waiting
+		switch op.State {
+		case onceward.StateSucceeded, onceward.StateCompensated:
+			to = &out.Done
+		case onceward.StateFailed, onceward.StateCancelled, onceward.StateAbandoned:
+			to = &out.Ended
+		case onceward.StateAwaitingApproval, onceward.StateReady, onceward.StateEffectPending, onceward.StateOutcomeUnknown, onceward.StateNeedsReview:
+		}
+		to.Operations = append(to.Operations, operation(op, c.who))
+	}
+	for _, s := range v.Next {
+		out.Next = append(out.Next, RunStep{Step: s.Step, Branch: s.Branch, Tool: string(s.Tool)})
+	}
+	writeJSON(c.w, http.StatusOK, mediaJSON, &out)
+	return nil
+}
+
+// finishRun is POST /v1/runs/{id}/finish.
+func finishRun(c *call) error {
+	id, err := onceward.ParseRunID(c.req.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	var in FinishRequest
+	if err := c.read(&in, true); err != nil {
+		return err
+	}
+	outcome, err := onceward.ParseRunOutcome(in.Outcome)
+	if err != nil {
+		return err
+	}
+	r, err := c.ledger.FinishRun(c.req.Context(), c.who, id, outcome, text(in.Reason))
+	if err != nil {
+		return err
+	}
+	writeJSON(c.w, http.StatusOK, mediaJSON, &RunState{Run: run(r)})
+	return nil
+}
