@@ -178,6 +178,25 @@ func (l *Ledger) load(ctx context.Context, tenant Tenant, id OperationID) (*Oper
 	return op, t, err
 }
 
+// loadToAct is load for whoever wants to act on the operation: CodeForbidden if
+// the principal is narrowed to others. Reading is not narrowed, results are.
+func (l *Ledger) loadToAct(ctx context.Context, p Principal, id OperationID) (*Operation, Tool, error) {
+	op, t, err := l.load(ctx, p.Tenant, id)
+	if err != nil {
+		return nil, nil, err
+	}
+	return op, t, p.Permits(op.Tool, op.Effect)
+}
+
+// permitted is the contract in force, if the principal may act under it.
+func (l *Ledger) permitted(p Principal, tool ToolName) (Tool, error) {
+	t, err := l.tools.Active(tool)
+	if err != nil {
+		return nil, err
+	}
+	return t, p.Permits(tool, t.Info().Policy.Effect)
+}
+
 func randomBytes(n int) []byte {
 	b := make([]byte, n)
 	rand.Read(b) // never fails (crypto/rand)

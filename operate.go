@@ -57,7 +57,7 @@ func (l *Ledger) List(ctx context.Context, p Principal, f Filter) ([]*Operation,
 // Cancel notes that the operation shall not happen. Where something may have
 // been sent already, it is reported as unknown until that is settled.
 func (l *Ledger) Cancel(ctx context.Context, p Principal, id OperationID, reason string) (*Operation, error) {
-	op, _, err := l.load(ctx, p.Tenant, id)
+	op, _, err := l.loadToAct(ctx, p, id)
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +73,7 @@ func (l *Ledger) Cancel(ctx context.Context, p Principal, id OperationID, reason
 // once, one wins and the other is told CodeStateForbids; so is one who is
 // overtaken by another attempt: what was found out says nothing about that.
 func (l *Ledger) Resolve(ctx context.Context, p Principal, id OperationID, r Resolved) (*Operation, error) {
-	op, _, err := l.load(ctx, p.Tenant, id)
+	op, _, err := l.loadToAct(ctx, p, id)
 	if err != nil {
 		return nil, err
 	}

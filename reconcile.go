@@ -59,7 +59,7 @@ func (l *Ledger) probe(ctx context.Context, op *Operation, t Tool, actor string)
 // Reconcile looks an operation's effect up now, because somebody asks for it.
 // What a person has to settle stays with that person; the evidence is added.
 func (l *Ledger) Reconcile(ctx context.Context, p Principal, id OperationID) (*Operation, error) {
-	op, t, err := l.load(ctx, p.Tenant, id)
+	op, t, err := l.loadToAct(ctx, p, id)
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +76,7 @@ func (l *Ledger) Reconcile(ctx context.Context, p Principal, id OperationID) (*O
 // Prove takes evidence from outside, such as the provider's own event, that the
 // effect exists under this reference.
 func (l *Ledger) Prove(ctx context.Context, p Principal, id OperationID, reference, source string) (*Operation, error) {
-	op, _, err := l.load(ctx, p.Tenant, id)
+	op, _, err := l.loadToAct(ctx, p, id)
 	if err != nil {
 		return nil, err
 	}

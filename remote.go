@@ -25,7 +25,7 @@ type Grant struct {
 // Claim claims an intention that the caller performs itself. The same claim
 // token gets the same attempt and secret, so that a lost answer is harmless.
 func (l *Ledger) Claim(ctx context.Context, in Intent, token string) (*Grant, error) {
-	t, err := l.tools.Active(in.Tool)
+	t, err := l.permitted(in.Principal, in.Tool)
 	if err != nil {
 		return nil, err
 	}

@@ -51,7 +51,7 @@ type admitted struct {
 // admit validates an intent under the contract in force. Nothing is looked up
 // and nothing is left behind.
 func (l *Ledger) admit(ctx context.Context, in *Intent) (*admitted, error) {
-	t, err := l.tools.Active(in.Tool)
+	t, err := l.permitted(in.Principal, in.Tool)
 	if err != nil {
 		return nil, err
 	}

@@ -152,6 +152,9 @@ func (l *Ledger) PauseTool(ctx context.Context, p Principal, tool ToolName, reas
 			return err
 		}
 	}
+	if err := l.maySwitch(p, tool); err != nil {
+		return err
+	}
 	sw := ToolSwitch{Tenant: p.Tenant, Tool: tool, Paused: true, Reason: reason, By: p.String(), At: l.clock.now()}
 	if err := l.store.SetSwitch(ctx, sw); err != nil {
 		return err
@@ -160,12 +163,29 @@ func (l *Ledger) PauseTool(ctx context.Context, p Principal, tool ToolName, reas
 	return nil
 }
 
+// maySwitch refuses who is narrowed to other tools. A tool whose contract is
+// gone has no effect class: only its name counts.
+func (l *Ledger) maySwitch(p Principal, tool ToolName) error {
+	if tool == "" {
+		return p.permitsAll()
+	}
+	t, err := l.tools.Active(tool)
+	if err != nil {
+		p.Effects = nil
+		return p.Permits(tool, 0)
+	}
+	return p.Permits(tool, t.Info().Policy.Effect)
+}
+
 // resumeStep is how many parked operations a resume releases at a time.
 const resumeStep = 100
 
 // ResumeTool lets attempts of a tool start again and releases what waited, in
 // steps so that the provider is not flooded. It returns how many it released.
 func (l *Ledger) ResumeTool(ctx context.Context, p Principal, tool ToolName) (int, error) {
+	if err := l.maySwitch(p, tool); err != nil {
+		return 0, err
+	}
 	sw := ToolSwitch{Tenant: p.Tenant, Tool: tool, By: p.String(), At: l.clock.now()}
 	if err := l.store.SetSwitch(ctx, sw); err != nil {
 		return 0, err
