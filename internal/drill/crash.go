@@ -2,6 +2,7 @@ package drill
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -18,9 +19,15 @@ func crashScenarios() []*Scenario {
 			Name: "crash/" + point, Title: "the server is killed at " + point + ", starts again, and the caller asks again",
 			run: crashAt(point), unknown: point != "claim.before_commit" && point != "record.after_commit",
 		}
-		if strings.HasPrefix(point, "probe.") {
+		switch family, _, _ := strings.Cut(point, "."); {
+		case family == "probe":
 			sc.needs, sc.length = needsLookFirst, 30 // a taken due row is looked at again after half a minute
-		} else if sc.unknown {
+		case family == "approve":
+			sc.Title = "the server is killed at " + point + ", starts again, and the person says yes again"
+			sc.needs, sc.approves, sc.run, sc.unknown, sc.once = needsApproval, true, crashAtApproval(point), false, true
+		case family != "claim" && family != "dispatch" && family != "record":
+			sc.needs = notOnTheWay
+		case sc.unknown:
 			sc.needs, sc.length = needsTail, 6
 		}
 		list = append(list, sc)
@@ -38,6 +45,40 @@ func needsLookFirst(s *subject) (Verdict, string) {
 		return NotApplicable, "an unknown outcome of this contract is settled by sending again, not by looking"
 	}
 	return needsTail(s)
+}
+
+// notOnTheWay: the point belongs to something that deliveries do not come to.
+func notOnTheWay(*subject) (Verdict, string) {
+	return NotDrilled, "no delivery of one intention comes to this point"
+}
+
+// crashAtApproval lets the server die while it records a person's yes.
+func crashAtApproval(point string) func(context.Context, *stage) error {
+	return func(ctx context.Context, st *stage) error {
+		p, err := st.awaitingApproval(ctx, point)
+		if err != nil {
+			return err
+		}
+		if _, err := st.byPerson(ctx, p, "approve"); errors.As(err, new(*notDrilled)) {
+			return err // any other trouble is the crash
+		}
+		if err := st.dead(ctx, p, point); err != nil {
+			return err
+		}
+		if p, err = st.start(ctx, ""); err != nil {
+			return err
+		}
+		a, err := st.accepted(ctx, p, st.input, 0)
+		if err != nil {
+			return err
+		}
+		if a.Operation.State == "awaiting_approval" { // the yes was lost with the server
+			if _, err := st.byPerson(ctx, p, "approve"); err != nil {
+				return err
+			}
+		}
+		return st.settle(ctx, p)
+	}
 }
 
 func crashAt(point string) func(context.Context, *stage) error {
@@ -67,6 +108,11 @@ func (st *stage) die(ctx context.Context, point string) error {
 	}
 	// The caller may lose its answer: that is what the crash is about.
 	_, _ = st.deliver(ctx, p, st.input, callerWait)
+	return st.dead(ctx, p, point)
+}
+
+// dead waits until a server has died at its crash point.
+func (st *stage) dead(ctx context.Context, p Process, point string) error {
 	select {
 	case <-p.Done():
 	case <-time.After(st.s.waits.toEnd()):

@@ -162,8 +162,8 @@ func shortApproval(_ *subject, d *contract.Derivation) {
 }
 
 // awaitingApproval delivers and wants the operation to wait for a person.
-func (st *stage) awaitingApproval(ctx context.Context) (Process, error) {
-	p, err := st.start(ctx, "")
+func (st *stage) awaitingApproval(ctx context.Context, crash string) (Process, error) {
+	p, err := st.start(ctx, crash)
 	if err != nil {
 		return nil, err
 	}
@@ -193,7 +193,7 @@ func (st *stage) byPerson(ctx context.Context, p Process, action string) (answer
 }
 
 func approvalRejected(ctx context.Context, st *stage) error {
-	p, err := st.awaitingApproval(ctx)
+	p, err := st.awaitingApproval(ctx, "")
 	if err != nil {
 		return err
 	}
@@ -204,7 +204,7 @@ func approvalRejected(ctx context.Context, st *stage) error {
 }
 
 func approvalExpired(ctx context.Context, st *stage) error {
-	p, err := st.awaitingApproval(ctx)
+	p, err := st.awaitingApproval(ctx, "")
 	if err != nil {
 		return err
 	}
@@ -212,7 +212,7 @@ func approvalExpired(ctx context.Context, st *stage) error {
 }
 
 func approvalSpentTwice(ctx context.Context, st *stage) error {
-	p, err := st.awaitingApproval(ctx)
+	p, err := st.awaitingApproval(ctx, "")
 	if err != nil {
 		return err
 	}

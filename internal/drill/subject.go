@@ -71,7 +71,7 @@ func (s *subject) vary(run string) error {
 
 func (s *subject) note() {
 	if _, asked := s.Tool.Approval(); asked {
-		s.notes = append(s.notes, "scenarios other than approval/… run under a copy without approval")
+		s.notes = append(s.notes, "scenarios that are not about approval run under a copy without it")
 	}
 	if r := s.info.Policy.Rate; r.Count > 0 && r.Per/time.Duration(r.Count) > 200*time.Millisecond {
 		s.notes = append(s.notes, "rate is left out: a drill would only wait for it")
