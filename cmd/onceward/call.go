@@ -11,7 +11,7 @@ import (
 )
 
 func newCall() *cobra.Command {
-	var key, run, correlation, wait, onDuplicate string
+	var key, run, decision, branch, correlation, wait, onDuplicate string
 	c := &cobra.Command{
 		Use:   "call TOOL INPUT",
 		Short: "Perform a write once: INPUT is JSON, @FILE or - for standard input",
@@ -30,7 +30,7 @@ func newCall() *cobra.Command {
 				return err
 			}
 			body := map[string]any{"tool": args[0], "input": input}
-			for name, v := range map[string]string{"key": key, "run": run, "correlation_id": correlation, "wait": wait, "on_duplicate": onDuplicate} {
+			for name, v := range map[string]string{"key": key, "run": run, "decision": decision, "branch": branch, "correlation_id": correlation, "wait": wait, "on_duplicate": onDuplicate} {
 				if v != "" {
 					body[name] = v
 				}
@@ -44,7 +44,9 @@ func newCall() *cobra.Command {
 	}
 	f := c.Flags()
 	f.StringVar(&key, "key", "", "idempotency key, where the contract derives none")
-	f.StringVar(&run, "run", "", "run that this call belongs to")
+	f.StringVar(&run, "run", "", "run that this call belongs to: its ID, or a free label")
+	f.StringVar(&decision, "decision", "", "ID of the decision that led to this call")
+	f.StringVar(&branch, "branch", "", "branch that you take the run to be on; another one is refused")
 	f.StringVar(&correlation, "correlation-id", "", "business event that this call belongs to")
 	f.StringVar(&wait, "wait", "", "how long to wait for the end (default 10s, at most 60s)")
 	f.StringVar(&onDuplicate, "on-duplicate", "", "return (default), fail or fail_if_running")

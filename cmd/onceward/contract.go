@@ -30,14 +30,14 @@ func newContractLint() *cobra.Command {
 			}
 			found, errs := findings(set)
 			if wantsJSON(c) {
-				if err := writeJSON(c, map[string]any{"contracts": len(set.Tools()), "findings": found, "errors": errs}); err != nil {
+				if err := writeJSON(c, map[string]any{"contracts": len(set.Tools()) + len(set.Workflows()), "findings": found, "errors": errs}); err != nil {
 					return err
 				}
 			} else {
 				for _, f := range found {
 					fmt.Fprintf(c.OutOrStdout(), "%s:%d: %s: %s (%s)\n  %s\n", f.File, f.Line, f.Severity, f.Message, f.Rule, f.Fix)
 				}
-				fmt.Fprintf(c.OutOrStdout(), "%s, %s, %s\n", plural(len(set.Tools()), "contract"), plural(len(found), "finding"), plural(errs, "error"))
+				fmt.Fprintf(c.OutOrStdout(), "%s, %s, %s\n", plural(len(set.Tools())+len(set.Workflows()), "contract"), plural(len(found), "finding"), plural(errs, "error"))
 			}
 			if errs > 0 {
 				return &exitError{code: exitUsage, said: true, err: errors.New("lint found errors")}
@@ -66,6 +66,16 @@ func findings(set *contract.Set) (found []findingView, errs int) {
 		name := t.Info().Name
 		for _, f := range all[name] {
 			found = append(found, findingView{string(name), t.File(), f.Line, string(f.Severity), f.Rule, f.Message, f.Fix})
+			if f.Severity == contract.SeverityError {
+				errs++
+			}
+		}
+	}
+	flows := set.LintWorkflows()
+	for _, w := range set.Workflows() {
+		name := w.Info().Name
+		for _, f := range flows[name] {
+			found = append(found, findingView{name, w.File(), f.Line, string(f.Severity), f.Rule, f.Message, f.Fix})
 			if f.Severity == contract.SeverityError {
 				errs++
 			}
@@ -109,13 +119,25 @@ func newContractList() *cobra.Command {
 					i := t.Info()
 					list = append(list, map[string]string{"name": string(i.Name), "effect": i.Policy.Effect.String(), "version": i.Version, "description": i.Description, "file": t.File()})
 				}
-				return writeJSON(c, map[string]any{"contracts": list})
+				flows := []map[string]string{}
+				for _, w := range set.Workflows() {
+					i := w.Info()
+					flows = append(flows, map[string]string{"name": i.Name, "version": i.Version, "rule_version": i.Hash, "description": i.Description, "file": w.File()})
+				}
+				return writeJSON(c, map[string]any{"contracts": list, "workflows": flows})
 			}
 			w := tabwriter.NewWriter(c.OutOrStdout(), 0, 4, 2, ' ', 0)
 			fmt.Fprintln(w, "TOOL\tEFFECT\tVERSION\tFILE\tDESCRIPTION")
 			for _, t := range set.Tools() {
 				i := t.Info()
 				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", i.Name, i.Policy.Effect, i.Version, t.File(), i.Description)
+			}
+			if len(set.Workflows()) > 0 {
+				fmt.Fprintln(w, "\t\t\t\t\nWORKFLOW\tVERSION\tRULES\tFILE\tDESCRIPTION")
+			}
+			for _, f := range set.Workflows() {
+				i := f.Info()
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", i.Name, i.Version, i.Hash, f.File(), i.Description)
 			}
 			return w.Flush()
 		},

@@ -29,7 +29,7 @@ type engine struct {
 // startEngine opens the ledger and puts the contracts in force. force lets a
 // contract version that was superseded come back.
 func startEngine(ctx context.Context, cfg config, force bool, log *slog.Logger) (*engine, error) {
-	tools, err := loadContracts(cfg.Contracts)
+	set, err := loadContracts(cfg.Contracts)
 	if err != nil {
 		return nil, err
 	}
@@ -39,18 +39,19 @@ func startEngine(ctx context.Context, cfg config, force bool, log *slog.Logger) 
 	}
 	e := &engine{store: store, log: log, group: committer.New(store, committer.Options{}), client: httpcall.New(httpcall.Options{Version: versionText()})}
 	e.tools = onceward.NewRegistry(store, contract.Compiler(contractOptions()))
-	if err := e.start(ctx, tools, force); err != nil {
+	e.tools.CompileWorkflows(contract.WorkflowCompiler(contractOptions()))
+	if err := e.start(ctx, set, force); err != nil {
 		return nil, errors.Join(err, e.release())
 	}
 	return e, nil
 }
 
-func (e *engine) start(ctx context.Context, tools []onceward.Tool, force bool) error {
-	if err := e.tools.Activate(ctx, tools, force); err != nil {
+func (e *engine) start(ctx context.Context, set inForce, force bool) error {
+	if err := e.activate(ctx, set, force); err != nil {
 		return err
 	}
 	var err error
-	e.ledger, err = onceward.New(onceward.Options{Store: e.store, Writer: e.group, Tools: e.tools, Provider: e.client, Log: e.log, CrashPoint: crashpoint.FromEnv()})
+	e.ledger, err = onceward.New(onceward.Options{Store: e.store, Writer: e.group, Tools: e.tools, Provider: e.client, Log: e.log, CheckOutput: contract.CheckOutput, CrashPoint: crashpoint.FromEnv()})
 	if err != nil {
 		return err
 	}
@@ -68,11 +69,11 @@ func (e *engine) start(ctx context.Context, tools []onceward.Tool, force bool) e
 // reload puts other contracts in force; operations that live keep theirs. If a
 // file is broken, nothing changes.
 func (e *engine) reload(ctx context.Context, paths []string, force bool) error {
-	tools, err := loadContracts(paths)
+	set, err := loadContracts(paths)
 	if err != nil {
 		return err
 	}
-	if err := e.tools.Activate(ctx, tools, force); err != nil {
+	if err := e.activate(ctx, set, force); err != nil {
 		return err
 	}
 	e.ledger.ContractsChanged()
@@ -96,20 +97,35 @@ func (e *engine) release() error {
 	return e.store.Close()
 }
 
+// inForce is what files and folders of contracts put in force.
+type inForce struct {
+	tools []onceward.Tool
+	flows []onceward.Workflow
+}
+
+func (e *engine) activate(ctx context.Context, set inForce, force bool) error {
+	if err := e.tools.Activate(ctx, set.tools, force); err != nil {
+		return err
+	}
+	return e.tools.ActivateWorkflows(ctx, set.flows, force)
+}
+
 // loadContracts loads files and folders; every fault of every file is named.
-func loadContracts(paths []string) ([]onceward.Tool, error) {
+func loadContracts(paths []string) (out inForce, err error) {
 	if len(paths) == 0 {
-		return nil, nil
+		return out, nil
 	}
 	set, err := contract.LoadDir(paths, contractOptions())
 	if err != nil {
-		return nil, err
+		return out, err
 	}
-	tools := make([]onceward.Tool, 0, len(set.Tools()))
 	for _, t := range set.Tools() {
-		tools = append(tools, t)
+		out.tools = append(out.tools, t)
 	}
-	return tools, nil
+	for _, w := range set.Workflows() {
+		out.flows = append(out.flows, w)
+	}
+	return out, nil
 }
 
 func contractOptions() contract.Options {
