@@ -99,6 +99,13 @@ func (s *Server) AwaitStandbys(ctx context.Context, n int, state string) error {
 	return s.until(ctx, fmt.Sprintf("SELECT count(*) = %d FROM pg_stat_replication WHERE state = 'streaming' AND sync_state = '%s'", n, state))
 }
 
+// AwaitHeldCommit waits until a commit waits for a synchronous standby.
+func (s *Server) AwaitHeldCommit(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, standbyWait)
+	defer cancel()
+	return s.until(ctx, "SELECT count(*) > 0 FROM pg_stat_activity WHERE wait_event = 'SyncRep'")
+}
+
 // AwaitReplayed waits until this standby shows all that the primary has written
 // so far.
 func (s *Server) AwaitReplayed(ctx context.Context, primary *Server) error {
