@@ -27,6 +27,7 @@ const (
 	ActionStartRuns     Action = "start runs"
 	ActionReadRuns      Action = "read runs"
 	ActionPinDecisions  Action = "pin decisions"
+	ActionRedecide      Action = "decide anew"
 	ActionReadDecisions Action = "read decisions"
 
 	ActionDecideApprovals Action = "decide approvals" // grant, reject, edit, delegate
@@ -66,6 +67,7 @@ var rights = map[Action][]Role{
 	ActionStartRuns:     {RoleCaller},
 	ActionReadRuns:      readers,
 	ActionPinDecisions:  {RoleCaller},
+	ActionRedecide:      {RoleOperator},
 	ActionReadDecisions: readers,
 
 	ActionDecideApprovals: {RoleApprover},

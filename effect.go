@@ -61,3 +61,17 @@ func (c EffectClass) Promise() string {
 	}
 	return ""
 }
+
+// ParseEffects reads names of effect classes; CodeInvalidRequest names one that
+// is none.
+func ParseEffects(names []string) ([]EffectClass, error) {
+	var out []EffectClass
+	for _, name := range names {
+		c, err := ParseEffectClass(name)
+		if err != nil {
+			return nil, &Error{Code: CodeInvalidRequest, Op: "read effect class", Message: fmt.Sprintf("no effect class is called %.60q", name), Hint: "they are " + effectsInWords(AllEffectClasses)}
+		}
+		out = append(out, c)
+	}
+	return out, nil
+}

@@ -10,7 +10,6 @@ import (
 	"net/url"
 	"os"
 	"runtime/debug"
-	"slices"
 	"strings"
 	"sync"
 
@@ -48,9 +47,8 @@ func (c *call) run() error {
 			return err
 		}
 		c.who = who
-		if !slices.ContainsFunc(c.route.Roles, who.Has) {
-			return &onceward.Error{Code: onceward.CodeForbidden, Message: fmt.Sprintf("this needs the role %s", rolesInWords(c.route.Roles)),
-				Hint: "ask with credentials that have the role"}
+		if err := onceward.Authorize(who, c.route.Action); err != nil {
+			return err
 		}
 	}
 	if err := c.readQuery(); err != nil {

@@ -99,7 +99,7 @@ type OperationDecision struct {
 
 var decisionRoutes = []route{
 	{
-		Method: http.MethodPut, Path: "/v1/decisions", Name: "putDecision", handle: putDecision, Roles: writers,
+		Method: http.MethodPut, Path: "/v1/decisions", Name: "putDecision", handle: putDecision, Action: onceward.ActionPinDecisions,
 		Summary: "Decide a step once for each run: get what is pinned, or the right to decide, or pin an output. The first output wins.",
 		Body:    DecisionRequest{},
 		Answers: []answer{
@@ -110,12 +110,12 @@ var decisionRoutes = []route{
 			onceward.CodeFenceLost, onceward.CodeStateForbids, onceward.CodeUnsupportedPolicy, onceward.CodeMayBeRecorded},
 	},
 	{
-		Method: http.MethodGet, Path: "/v1/decisions/{id}", Name: "getDecision", handle: getDecision, Roles: readers,
+		Method: http.MethodGet, Path: "/v1/decisions/{id}", Name: "getDecision", handle: getDecision, Action: onceward.ActionReadDecisions,
 		Summary: "Read one decision with all of its versions and the operations that it led to.",
 		Answers: []answer{{http.StatusOK, DecisionState{}, "The decision."}}, Refusals: []onceward.Code{onceward.CodeDecisionNotFound},
 	},
 	{
-		Method: http.MethodPost, Path: "/v1/decisions/{id}/redecide", Name: "redecide", handle: redecide, Roles: settlers,
+		Method: http.MethodPost, Path: "/v1/decisions/{id}/redecide", Name: "redecide", handle: redecide, Action: onceward.ActionRedecide,
 		Summary: "Open the next version of a decision. The version before is kept, and so is what it led to.",
 		Body:    RedecideRequest{}, Answers: []answer{{http.StatusOK, DecisionState{}, "The next request for the step decides it, under whatever input it then has."}},
 		Refusals: []onceward.Code{onceward.CodeDecisionNotFound, onceward.CodeStateForbids, onceward.CodeEvidenceRequired, onceward.CodeMayBeRecorded},

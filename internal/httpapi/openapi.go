@@ -71,7 +71,7 @@ func (r *route) openAPI(components schemas) map[string]any {
 	if r.public() {
 		out["security"] = []any{}
 	} else {
-		out["description"] = "Needs the role " + rolesInWords(r.Roles) + "."
+		out["description"] = "Needs the role " + rolesInWords(r.Action.Roles()) + "."
 	}
 	return out
 }

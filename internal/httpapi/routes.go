@@ -14,7 +14,7 @@ type route struct {
 	Method, Path string
 	Name         string          // operationId
 	Summary      string          // one sentence
-	Roles        []onceward.Role // any of them; none: anybody may ask, without credentials
+	Action       onceward.Action // whose roles may ask; empty: anybody may, without credentials
 	Query        []param
 	Headers      []param
 	Body         any  // the wire type of the body; rawInput for a tool's input; nil: no body is read
@@ -43,7 +43,7 @@ type answer struct {
 // rawInput stands for a body that is a tool's input.
 type rawInput struct{}
 
-func (r *route) public() bool { return len(r.Roles) == 0 }
+func (r *route) public() bool { return r.Action == "" }
 
 func (r *route) param(name string) *param {
 	for i := range r.Query {
@@ -64,15 +64,6 @@ func (r *route) paramsInWords() string {
 	}
 	return "its parameters are " + strings.Join(names, ", ")
 }
-
-// Who may do what.
-var (
-	writers   = []onceward.Role{onceward.RoleCaller}
-	readers   = []onceward.Role{onceward.RoleCaller, onceward.RoleApprover, onceward.RoleOperator, onceward.RoleAuditor}
-	settlers  = []onceward.Role{onceward.RoleOperator}
-	cancelers = []onceward.Role{onceward.RoleCaller, onceward.RoleOperator}
-	everybody = onceward.AllRoles
-)
 
 var (
 	keyHeader = param{Name: "Idempotency-Key", Schema: textSchema(),
@@ -102,23 +93,23 @@ var changeAnswers = []answer{
 	{http.StatusAccepted, OperationState{}, "Done; the operation goes on, or is not settled yet."},
 }
 
-var routes = slices.Concat(operationRoutes, runRoutes, decisionRoutes)
+var routes = slices.Concat(operationRoutes, runRoutes, decisionRoutes, tokenRoutes)
 
 var operationRoutes = []route{
 	{
-		Method: http.MethodPost, Path: "/v1/operations", Name: "submitOperation", handle: submit, Roles: writers, Decides: true,
+		Method: http.MethodPost, Path: "/v1/operations", Name: "submitOperation", handle: submit, Action: onceward.ActionSubmit, Decides: true,
 		Summary: "Make one effect for one business intention, or get the answer of the first request for it.",
 		Headers: []param{keyHeader, traceHeader}, Body: OperationRequest{}, Answers: submitAnswers, Refusals: submitRefusals,
 	},
 	{
-		Method: http.MethodPost, Path: "/v1/operations:batch", Name: "submitBatch", handle: batch, Roles: writers, Decides: true,
+		Method: http.MethodPost, Path: "/v1/operations:batch", Name: "submitBatch", handle: batch, Action: onceward.ActionSubmit, Decides: true,
 		Summary: "Submit up to 100 operations side by side; each is answered as it would be alone.",
 		Headers: []param{traceHeader}, Body: BatchRequest{},
 		Answers:  []answer{{http.StatusOK, BatchAnswer{}, "One result for each operation, in order. A key that repeats in a batch is one operation."}},
 		Refusals: []onceward.Code{onceward.CodeKeyAmbiguous, onceward.CodeTooLarge},
 	},
 	{
-		Method: http.MethodPost, Path: "/v1/operations:claim", Name: "claimOperation", handle: claim, Roles: writers, Decides: true,
+		Method: http.MethodPost, Path: "/v1/operations:claim", Name: "claimOperation", handle: claim, Action: onceward.ActionPerform, Decides: true,
 		Summary: "Claim an operation that the caller performs itself.",
 		Headers: []param{keyHeader, traceHeader}, Body: ClaimRequest{},
 		Answers: []answer{
@@ -129,20 +120,20 @@ var operationRoutes = []route{
 		Refusals: submitRefusals,
 	},
 	{
-		Method: http.MethodPost, Path: "/v1/attempts/{id}/heartbeat", Name: "prolongAttempt", handle: heartbeat, Roles: writers,
+		Method: http.MethodPost, Path: "/v1/attempts/{id}/heartbeat", Name: "prolongAttempt", handle: heartbeat, Action: onceward.ActionPerform,
 		Summary: "Prolong the lease of an attempt that the caller holds.",
 		Headers: []param{secretHeaderParam}, Body: HeartbeatRequest{}, BodyOptional: true,
 		Answers:  []answer{{http.StatusOK, HeartbeatAnswer{}, "The lease runs on."}},
 		Refusals: []onceward.Code{onceward.CodeAttemptNotFound, onceward.CodeFenceLost, onceward.CodeStateForbids},
 	},
 	{
-		Method: http.MethodPost, Path: "/v1/attempts/{id}/outcome", Name: "reportOutcome", handle: outcome, Roles: writers,
+		Method: http.MethodPost, Path: "/v1/attempts/{id}/outcome", Name: "reportOutcome", handle: outcome, Action: onceward.ActionPerform,
 		Summary: "Report what became of an attempt that the caller holds. The same report again changes nothing.",
 		Headers: []param{secretHeaderParam}, Body: OutcomeRequest{}, Answers: changeAnswers,
 		Refusals: []onceward.Code{onceward.CodeAttemptNotFound, onceward.CodeFenceLost, onceward.CodeStateForbids, onceward.CodeUnsupportedPolicy},
 	},
 	{
-		Method: http.MethodGet, Path: "/v1/operations", Name: "listOperations", handle: listOperations, Roles: readers,
+		Method: http.MethodGet, Path: "/v1/operations", Name: "listOperations", handle: listOperations, Action: onceward.ActionRead,
 		Summary: "List operations, newest first, without results.",
 		Query: []param{
 			{Name: "tool", Schema: textSchema(), Doc: "Of this tool."},
@@ -157,69 +148,69 @@ var operationRoutes = []route{
 		Refusals: []onceward.Code{onceward.CodeCursorInvalid, onceward.CodeKeyInvalid},
 	},
 	{
-		Method: http.MethodGet, Path: "/v1/operations/{id}", Name: "getOperation", handle: getOperation, Roles: readers,
+		Method: http.MethodGet, Path: "/v1/operations/{id}", Name: "getOperation", handle: getOperation, Action: onceward.ActionRead,
 		Summary: "Read one operation with its attempts, events and evidence, at once or at its end.",
 		Query:   []param{readWaitParam}, Answers: []answer{{http.StatusOK, OperationState{}, "The operation, whatever its state."}},
 		Refusals: []onceward.Code{onceward.CodeOperationNotFound, onceward.CodeUnsupportedPolicy},
 	},
 	{
-		Method: http.MethodPost, Path: "/v1/operations/{id}/cancel", Name: "cancelOperation", handle: cancel, Roles: cancelers,
+		Method: http.MethodPost, Path: "/v1/operations/{id}/cancel", Name: "cancelOperation", handle: cancel, Action: onceward.ActionCancel,
 		Summary: "Wish that it does not happen. What may have been sent stays unknown until it is settled.",
 		Body:    CancelRequest{}, BodyOptional: true, Answers: changeAnswers,
 		Refusals: []onceward.Code{onceward.CodeOperationNotFound, onceward.CodeStateForbids},
 	},
 	{
-		Method: http.MethodPost, Path: "/v1/operations/{id}/reconcile", Name: "reconcileOperation", handle: reconcile, Roles: settlers,
+		Method: http.MethodPost, Path: "/v1/operations/{id}/reconcile", Name: "reconcileOperation", handle: reconcile, Action: onceward.ActionReconcile,
 		Summary: "Look the effect up at the provider now.",
 		Body:    struct{}{}, BodyOptional: true, Answers: changeAnswers,
 		Refusals: []onceward.Code{onceward.CodeOperationNotFound, onceward.CodeStateForbids},
 	},
 	{
-		Method: http.MethodPost, Path: "/v1/operations/{id}/resolve", Name: "resolveOperation", handle: resolve, Roles: settlers,
+		Method: http.MethodPost, Path: "/v1/operations/{id}/resolve", Name: "resolveOperation", handle: resolve, Action: onceward.ActionResolve,
 		Summary: "Settle it by a person's word. Of two at once, one wins and the other is told.",
 		Body:    ResolveRequest{}, Answers: changeAnswers,
 		Refusals: []onceward.Code{onceward.CodeOperationNotFound, onceward.CodeStateForbids, onceward.CodeEvidenceRequired, onceward.CodeUnsupportedPolicy},
 	},
 	{
-		Method: http.MethodPost, Path: "/v1/operations/{id}/fork", Name: "forkOperation", handle: fork, Roles: writers, Decides: true,
+		Method: http.MethodPost, Path: "/v1/operations/{id}/fork", Name: "forkOperation", handle: fork, Action: onceward.ActionFork, Decides: true,
 		Summary: "Make a wanted second effect, under its own key and with a reason.",
 		Headers: []param{keyHeader}, Body: ForkRequest{}, Answers: submitAnswers,
 		Refusals: append([]onceward.Code{onceward.CodeOperationNotFound, onceward.CodeEvidenceRequired}, submitRefusals...),
 	},
 	{
-		Method: http.MethodGet, Path: "/v1/operations/{id}/replay", Name: "planReplay", handle: planReplay, Roles: settlers,
+		Method: http.MethodGet, Path: "/v1/operations/{id}/replay", Name: "planReplay", handle: planReplay, Action: onceward.ActionReplay,
 		Summary: "Look the effect up afresh and say whether a new attempt under the same key is safe. What the look-up proves is recorded.",
 		Answers: []answer{{http.StatusOK, ReplayPlan{}, "The plan."}}, Refusals: []onceward.Code{onceward.CodeOperationNotFound},
 	},
 	{
-		Method: http.MethodPost, Path: "/v1/operations/{id}/replay", Name: "replayOperation", handle: replay, Roles: settlers,
+		Method: http.MethodPost, Path: "/v1/operations/{id}/replay", Name: "replayOperation", handle: replay, Action: onceward.ActionReplay,
 		Summary: "Make a new attempt under the same key, if its plan allows it.",
 		Body:    ReplayRequest{}, Answers: changeAnswers,
 		Refusals: []onceward.Code{onceward.CodeOperationNotFound, onceward.CodeReplayRefused, onceward.CodeConfirmationNeeded, onceward.CodeEvidenceRequired},
 	},
 	{
-		Method: http.MethodGet, Path: "/v1/tools", Name: "listTools", handle: listTools, Roles: everybody,
+		Method: http.MethodGet, Path: "/v1/tools", Name: "listTools", handle: listTools, Action: onceward.ActionReadTools,
 		Summary: "List the contracts in force.", Answers: []answer{{http.StatusOK, ToolList{}, "The contracts, by name."}},
 	},
 	{
-		Method: http.MethodGet, Path: "/v1/tools/{name}", Name: "getTool", handle: getTool, Roles: everybody,
+		Method: http.MethodGet, Path: "/v1/tools/{name}", Name: "getTool", handle: getTool, Action: onceward.ActionReadTools,
 		Summary: "Read one contract in force.", Answers: []answer{{http.StatusOK, ToolAnswer{}, "The contract."}}, Refusals: []onceward.Code{onceward.CodeToolNotFound},
 	},
 	{
-		Method: http.MethodPost, Path: "/v1/tools/{name}/call", Name: "callTool", handle: callTool, Roles: writers, Decides: true,
+		Method: http.MethodPost, Path: "/v1/tools/{name}/call", Name: "callTool", handle: callTool, Action: onceward.ActionSubmit, Decides: true,
 		Summary: "As POST /v1/operations, with the body as the tool's input.",
 		Query: []param{waitParam, runParam, decisionParam, branchParam, correlationIDParam,
 			{Name: "on_duplicate", Schema: enumSchema("on_duplicate"), Doc: "What a second request with the same key wants; return if absent."}},
 		Headers: []param{keyHeader, traceHeader}, Body: rawInput{}, Answers: submitAnswers, Refusals: submitRefusals,
 	},
 	{
-		Method: http.MethodPost, Path: "/v1/tools/{name}/pause", Name: "pauseTool", handle: pauseTool, Roles: settlers,
+		Method: http.MethodPost, Path: "/v1/tools/{name}/pause", Name: "pauseTool", handle: pauseTool, Action: onceward.ActionSwitchTools,
 		Summary: "Stop new attempts of a tool. Running ones settle.",
 		Body:    PauseRequest{}, Answers: []answer{{http.StatusOK, PauseAnswer{}, "It is paused."}},
 		Refusals: []onceward.Code{onceward.CodeToolNotFound, onceward.CodeEvidenceRequired},
 	},
 	{
-		Method: http.MethodPost, Path: "/v1/tools/{name}/resume", Name: "resumeTool", handle: resumeTool, Roles: settlers,
+		Method: http.MethodPost, Path: "/v1/tools/{name}/resume", Name: "resumeTool", handle: resumeTool, Action: onceward.ActionSwitchTools,
 		Summary: "Let attempts of a tool start again; what waited is let go in steps.",
 		Body:    struct{}{}, BodyOptional: true, Answers: []answer{{http.StatusOK, ResumeAnswer{}, "It runs."}}, Refusals: []onceward.Code{onceward.CodeToolNotFound},
 	},

@@ -109,14 +109,14 @@ type RunState struct {
 
 var runRoutes = []route{
 	{
-		Method: http.MethodPost, Path: "/v1/runs", Name: "startRun", handle: startRun, Roles: writers,
+		Method: http.MethodPost, Path: "/v1/runs", Name: "startRun", handle: startRun, Action: onceward.ActionStartRuns,
 		Summary: "Start a run once for each trigger key and workflow, or get the one that is there.",
 		Body:    RunRequest{}, Answers: []answer{{http.StatusOK, RunAnswer{}, "The run, now or earlier."}},
 		Refusals: []onceward.Code{onceward.CodeInvalidInput, onceward.CodeKeyInvalid, onceward.CodeKeyReused, onceward.CodeDuplicate, onceward.CodeStillRunning,
 			onceward.CodeUnsupportedPolicy, onceward.CodeWorkflowMismatch, onceward.CodeMayBeRecorded},
 	},
 	{
-		Method: http.MethodGet, Path: "/v1/runs", Name: "listRuns", handle: listRuns, Roles: readers,
+		Method: http.MethodGet, Path: "/v1/runs", Name: "listRuns", handle: listRuns, Action: onceward.ActionReadRuns,
 		Summary: "List runs, newest first, without inputs.",
 		Query: []param{
 			{Name: "workflow", Schema: textSchema(), Doc: "Of this workflow."},
@@ -129,17 +129,17 @@ var runRoutes = []route{
 		Refusals: []onceward.Code{onceward.CodeCursorInvalid},
 	},
 	{
-		Method: http.MethodGet, Path: "/v1/runs/{id}", Name: "getRun", handle: getRun, Roles: readers,
+		Method: http.MethodGet, Path: "/v1/runs/{id}", Name: "getRun", handle: getRun, Action: onceward.ActionReadRuns,
 		Summary: "Read one run with its timeline, decisions and operations.",
 		Answers: []answer{{http.StatusOK, RunDetail{}, "The run."}}, Refusals: []onceward.Code{onceward.CodeRunNotFound},
 	},
 	{
-		Method: http.MethodGet, Path: "/v1/runs/{id}/resume", Name: "resumeRun", handle: resumeRun, Roles: readers,
+		Method: http.MethodGet, Path: "/v1/runs/{id}/resume", Name: "resumeRun", handle: resumeRun, Action: onceward.ActionReadRuns,
 		Summary: "Read what of a run is done, what is waited for, and what is next. It changes nothing.",
 		Answers: []answer{{http.StatusOK, RunResume{}, "What is needed to go on without doing again what is done."}}, Refusals: []onceward.Code{onceward.CodeRunNotFound},
 	},
 	{
-		Method: http.MethodPost, Path: "/v1/runs/{id}/finish", Name: "finishRun", handle: finishRun, Roles: writers,
+		Method: http.MethodPost, Path: "/v1/runs/{id}/finish", Name: "finishRun", handle: finishRun, Action: onceward.ActionStartRuns,
 		Summary: "End a run: nothing new joins it. The same end again changes nothing; another one is refused.",
 		Body:    FinishRequest{}, Answers: []answer{{http.StatusOK, RunState{}, "It is finished."}},
 		Refusals: []onceward.Code{onceward.CodeRunNotFound, onceward.CodeStateForbids, onceward.CodeUnsupportedPolicy, onceward.CodeMayBeRecorded},
