@@ -54,6 +54,12 @@ type Row struct {
 // ran reports whether the scenario was carried out.
 func (r *Row) ran() bool { return r.Verdict == Kept || r.Verdict == Broken || r.Verdict == Outside }
 
+// needsWords reports whether its line in a table says too little. A person who is
+// asked as the class says is seen in the table.
+func (r *Row) needsWords() bool {
+	return r.Verdict == Broken || r.Verdict == Outside || r.Verdict == Kept && r.Why != "" && r.State == "succeeded"
+}
+
 // Wait is a duration of the contract as the drill changed it.
 type Wait struct {
 	Field string        `json:"field"`

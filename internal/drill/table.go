@@ -38,7 +38,7 @@ func table(b *strings.Builder, rows []Row) {
 	}
 	_ = w.Flush()
 	for i := range rows {
-		if row := &rows[i]; row.Verdict == Broken || row.Verdict == Outside {
+		if row := &rows[i]; row.needsWords() {
 			fmt.Fprintf(b, "  %s: %s\n", row.Scenario, oneLine(row.Why))
 			if c := row.Change; c != nil {
 				fmt.Fprintf(b, "    %s:%d: %s: %s\n", c.File, c.Line, c.Field, oneLine(c.Sentence))

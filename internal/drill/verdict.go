@@ -105,6 +105,8 @@ func (st *stage) kept() string {
 		return "a person is asked, as its class says: " + st.s.info.Policy.Effect.Promise()
 	case row.State == "failed":
 		return "proven without effect, and its budget is spent"
+	case st.sc.Name == "late-commit" && st.s.byAbsence() && !st.s.Lateness.Known:
+		return "the provider's worst lateness was not told: this shows only that the look-up sees what arrives within settle"
 	}
 	return ""
 }

@@ -55,6 +55,7 @@ func TestVerdictsCompareWithWhatTheClassPromises(t *testing.T) {
 		"two effects, settle too short":      {probedWith, "late-commit", late, Row{State: "succeeded", Effects: 2, Attempts: 2, Writes: 2}, nil, Broken, 14, "at least 5s"},
 		"settle too short, and good luck":    {probedWith, "late-commit", late, Row{State: "succeeded", Effects: 1, Attempts: 1, Writes: 1}, nil, Broken, 14, "at least 5s"},
 		"settle long enough":                 {probedWith, "late-commit", Lateness{Worst: time.Second, Known: true}, Row{State: "succeeded", Effects: 1, Attempts: 1, Writes: 1}, nil, Kept, 0, ""},
+		"lateness not told, found in time":   {probedWith, "late-commit", Lateness{}, Row{State: "succeeded", Effects: 1, Attempts: 1, Writes: 1}, nil, Kept, 0, ""},
 		"two effects, within settle":         {probedWith, "late-commit", Lateness{}, Row{State: "succeeded", Effects: 2, Attempts: 2, Writes: 2}, nil, Broken, 14, "within settle"},
 		"two effects, beyond settle":         {probedWith, "late-commit-beyond", late, Row{State: "succeeded", Effects: 2, Attempts: 2, Writes: 2}, nil, Outside, 14, "lateness"},
 		"two effects, a rule lied":           {probedWith, "5xx-after-commit", late, Row{State: "succeeded", Effects: 2, Attempts: 2, Writes: 2}, []faultproxy.Exchange{hidden, wrote}, Broken, 10, "503 not done"},

@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -115,6 +116,39 @@ func TestHTTPFaultsReachTheServerOnceOrNever(t *testing.T) {
 				t.Errorf("delivered after %v", x.AnsweredAt.Sub(x.At))
 			}
 		})
+	}
+}
+
+func TestAServerThatIsReachedByHTTPSGetsTheSame(t *testing.T) {
+	t.Parallel()
+	var seen atomic.Value
+	srv := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		seen.Store(r.Proto + " " + r.Host + " " + r.Header.Get("Authorization") + " " + string(body))
+		http.Redirect(w, r, "/elsewhere", http.StatusTemporaryRedirect)
+	}))
+	defer srv.Close()
+	p, err := faultproxy.StartHTTP(faultproxy.HTTPOptions{Upstream: srv.URL, Transport: srv.Client().Transport})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = p.Close() }()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, p.URL()+"/x", strings.NewReader("body"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer t")
+	client := &http.Client{
+		Transport:     &http.Transport{DisableKeepAlives: true},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	res, err := client.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = res.Body.Close()
+	if want := "HTTP/1.1 " + strings.TrimPrefix(srv.URL, "https://") + " Bearer t body"; res.StatusCode != http.StatusTemporaryRedirect || seen.Load() != want {
+		t.Errorf("answered %d; the server saw %v, want %s", res.StatusCode, seen.Load(), want)
 	}
 }
 
