@@ -90,33 +90,33 @@ func showDecision(c *cobra.Command, method, path string, body any) error {
 	printDecision(c.OutOrStdout(), &a.Decision)
 	w := tabwriter.NewWriter(c.OutOrStdout(), 0, 4, 2, ' ', 0)
 	for _, o := range a.Operations {
-		fmt.Fprintf(w, "  led to\t%s\t%s\t%s\t%s\n", o.ID, o.Tool, o.State, o.Reference)
+		fmt.Fprintf(w, "  led to\t%s\t%s\t%s\t%s\n", o.ID, o.Tool, o.State, visible(o.Reference))
 	}
 	return w.Flush()
 }
 
 func printDecision(w io.Writer, d *decisionView) {
-	line(w, "decision", d.ID)
-	line(w, "run", d.Run)
-	line(w, "step", d.Step)
-	line(w, "state", d.State)
+	printLine(w, "decision", d.ID)
+	printLine(w, "run", d.Run)
+	printLine(w, "step", d.Step)
+	printLine(w, "state", d.State)
 	if d.State == "claimed" {
-		line(w, "claimed by", d.ClaimedBy)
+		printLine(w, "claimed by", d.ClaimedBy)
 	}
 	for _, v := range d.Versions {
-		line(w, "version", fmt.Sprint(v.Version))
+		printLine(w, "version", fmt.Sprint(v.Version))
 		if v.Reason != "" {
-			line(w, "  reason", v.Reason+" ("+v.OpenedBy+")")
+			printLine(w, "  reason", v.Reason+" ("+v.OpenedBy+")")
 		}
-		line(w, "  input", v.InputDigest)
-		line(w, "  model", strings.TrimSpace(v.Model+" "+v.PromptVersion))
-		line(w, "  output", string(v.Output))
+		printLine(w, "  input", v.InputDigest)
+		printLine(w, "  model", strings.TrimSpace(v.Model+" "+v.PromptVersion))
+		printLine(w, "  output", string(v.Output))
 		if v.Confidence != nil {
-			line(w, "  confidence", fmt.Sprint(*v.Confidence))
+			printLine(w, "  confidence", fmt.Sprint(*v.Confidence))
 		}
-		line(w, "  rules", strings.TrimSpace(v.RuleVersion+" "+v.Rule))
-		line(w, "  branch", v.Branch)
-		line(w, "  pinned by", v.PinnedBy)
+		printLine(w, "  rules", strings.TrimSpace(v.RuleVersion+" "+v.Rule))
+		printLine(w, "  branch", v.Branch)
+		printLine(w, "  pinned by", v.PinnedBy)
 	}
 }
 
@@ -199,10 +199,10 @@ func (p *pinFlags) pin(c *cobra.Command) error {
 	}
 	if !done {
 		printDecision(c.OutOrStdout(), &a.Decision)
-		line(c.OutOrStdout(), "answered", a.Answered)
+		printLine(c.OutOrStdout(), "answered", a.Answered)
 		if a.Claim.Token != "" {
-			line(c.OutOrStdout(), "claim token", a.Claim.Token)
-			line(c.OutOrStdout(), "lease until", a.Claim.LeaseUntil.Local().Format(time.DateTime))
+			printLine(c.OutOrStdout(), "claim token", a.Claim.Token)
+			printLine(c.OutOrStdout(), "lease until", a.Claim.LeaseUntil.Local().Format(time.DateTime))
 		}
 	}
 	if a.State == "pending" {

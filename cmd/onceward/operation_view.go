@@ -15,6 +15,8 @@ type operationView struct {
 	ID              string        `json:"id"`
 	Tool            string        `json:"tool"`
 	Key             string        `json:"key"`
+	Run             string        `json:"run"`
+	Decision        *chainView    `json:"decision"`
 	State           string        `json:"state"`
 	Attempts        int           `json:"attempts"`
 	OpenAttempts    int           `json:"open_attempts"`
@@ -31,6 +33,30 @@ type operationView struct {
 	Result          *resultView   `json:"result"`
 	AttemptList     []attemptView `json:"attempt_list"`
 	Events          []eventView   `json:"events"`
+}
+
+// chainView is the decision that led to an operation.
+type chainView struct {
+	ID            string          `json:"id"`
+	Version       int             `json:"version"`
+	Step          string          `json:"step"`
+	InputDigest   string          `json:"input_digest"`
+	Model         string          `json:"model"`
+	PromptVersion string          `json:"prompt_version"`
+	Output        json.RawMessage `json:"output"`
+	RuleVersion   string          `json:"rule_version"`
+	Rule          string          `json:"rule"`
+	Branch        string          `json:"branch"`
+}
+
+// print tells the chain from the step's input to the branch.
+func (v *chainView) print(w io.Writer) {
+	printLine(w, "decided by", fmt.Sprintf("%s version %d, step %s", v.ID, v.Version, v.Step))
+	printLine(w, "  input", v.InputDigest)
+	printLine(w, "  model", strings.TrimSpace(v.Model+" "+v.PromptVersion))
+	printLine(w, "  fields", string(v.Output))
+	printLine(w, "  rules", strings.TrimSpace(v.RuleVersion+" "+v.Rule))
+	printLine(w, "  branch", v.Branch)
 }
 
 type failureView struct {
@@ -143,6 +169,10 @@ func printOperation(w io.Writer, a answerView) {
 	printLine(w, "key", o.Key)
 	printLine(w, "state", o.State)
 	printLine(w, "decision", a.Decision)
+	printLine(w, "run", o.Run)
+	if o.Decision != nil && o.Decision.Step != "" { // told whole only where one operation is read
+		o.Decision.print(w)
+	}
 	printLine(w, "reference", o.Reference)
 	switch {
 	case o.Retired:

@@ -97,8 +97,8 @@ func showRun(c *cobra.Command, method, path string, body any) error {
 		return err
 	}
 	printRun(c.OutOrStdout(), &a.Run)
-	line(c.OutOrStdout(), "decision", a.Decision)
-	line(c.OutOrStdout(), "advice", a.Advice)
+	printLine(c.OutOrStdout(), "decision", a.Decision)
+	printLine(c.OutOrStdout(), "advice", a.Advice)
 	return nil
 }
 
@@ -121,24 +121,17 @@ func ask(c *cobra.Command, method, path string, body, into any) (done bool, err 
 	return false, nil
 }
 
-// line prints a name and its value, unless that is empty.
-func line(w io.Writer, name, value string) {
-	if value != "" {
-		fmt.Fprintf(w, "%-12s %s\n", name, value)
-	}
-}
-
 func printRun(w io.Writer, r *runView) {
-	line(w, "run", r.ID)
-	line(w, "workflow", r.Workflow+" "+r.Version)
-	line(w, "rules", r.RuleVersion)
-	line(w, "trigger", r.TriggerKey)
-	line(w, "event", r.CorrelationID)
-	line(w, "input", string(r.Input))
-	line(w, "started", r.CreatedAt.Local().Format(time.DateTime)+" by "+r.Actor)
-	line(w, "state", strings.TrimSpace(r.State+" "+r.Outcome))
-	line(w, "reason", r.Reason)
-	line(w, "finished by", r.FinishedBy)
+	printLine(w, "run", r.ID)
+	printLine(w, "workflow", r.Workflow+" "+r.Version)
+	printLine(w, "rules", r.RuleVersion)
+	printLine(w, "trigger", r.TriggerKey)
+	printLine(w, "event", r.CorrelationID)
+	printLine(w, "input", string(r.Input))
+	printLine(w, "started", r.CreatedAt.Local().Format(time.DateTime)+" by "+r.Actor)
+	printLine(w, "state", strings.TrimSpace(r.State+" "+r.Outcome))
+	printLine(w, "reason", r.Reason)
+	printLine(w, "finished by", r.FinishedBy)
 }
 
 func newRunList() *cobra.Command {
@@ -164,7 +157,7 @@ func newRunList() *cobra.Command {
 			w := tabwriter.NewWriter(c.OutOrStdout(), 0, 4, 2, ' ', 0)
 			fmt.Fprintln(w, "RUN\tWORKFLOW\tVERSION\tSTATE\tOUTCOME\tSTARTED\tTRIGGER")
 			for _, r := range page.Runs {
-				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", r.ID, r.Workflow, r.Version, r.State, r.Outcome, r.CreatedAt.Local().Format(time.DateTime), r.TriggerKey)
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", r.ID, r.Workflow, visible(r.Version), r.State, r.Outcome, r.CreatedAt.Local().Format(time.DateTime), visible(r.TriggerKey))
 			}
 			if err := w.Flush(); err != nil {
 				return err
@@ -227,7 +220,7 @@ func newRunShow() *cobra.Command {
 			printRun(c.OutOrStdout(), &v.Run)
 			w := tabwriter.NewWriter(c.OutOrStdout(), 0, 4, 2, ' ', 0)
 			for _, e := range v.Timeline {
-				fmt.Fprintf(w, "  %s\t%s %s\t%s\t%s\t%s\t%s\n", e.At.Local().Format(time.DateTime), e.Kind, e.Event, strings.TrimSpace(e.Name+" "+e.What), e.ID, e.Actor, e.Reason)
+				fmt.Fprintf(w, "  %s\t%s %s\t%s\t%s\t%s\t%s\n", e.At.Local().Format(time.DateTime), e.Kind, e.Event, visible(strings.TrimSpace(e.Name+" "+e.What)), e.ID, visible(e.Actor), visible(e.Reason))
 			}
 			if v.More {
 				fmt.Fprintln(w, "  more: onceward op list --run "+v.Run.ID)
@@ -255,7 +248,7 @@ func showResume(c *cobra.Command, path string) error {
 			fmt.Fprintf(w, "  %s\tdecision\t%s\t%s\t%s\n", part.name, d.Step, d.ID, strings.TrimSpace(d.State+" "+d.current().Branch))
 		}
 		for _, o := range part.items.Operations {
-			fmt.Fprintf(w, "  %s\toperation\t%s\t%s\t%s\n", part.name, o.Tool, o.ID, strings.TrimSpace(o.State+" "+o.Reference))
+			fmt.Fprintf(w, "  %s\toperation\t%s\t%s\t%s\n", part.name, o.Tool, o.ID, visible(strings.TrimSpace(o.State+" "+o.Reference)))
 		}
 	}
 	for _, s := range v.Next {

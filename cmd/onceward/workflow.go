@@ -60,12 +60,12 @@ func showWorkflow(c *cobra.Command, f *contract.Workflow) error {
 		{"workflow", v.Name}, {"about", v.Description}, {"version", v.Version}, {"rules", v.RuleVersion}, {"file", fmt.Sprintf("%s:%d", v.File, v.Line)},
 		{"business", orNobody(v.BusinessOwner)}, {"technical", orNobody(v.TechnicalOwner)},
 	} {
-		line(w, row[0], row[1])
+		printLine(w, row[0], row[1])
 	}
 	for _, s := range v.Steps {
-		line(w, "step", strings.TrimSpace(s.Name+"  "+s.Description))
+		printLine(w, "step", strings.TrimSpace(s.Name+"  "+s.Description))
 		for _, b := range s.Branches {
-			line(w, "  branch", b.Name+": "+orNone(b.Tools))
+			printLine(w, "  branch", b.Name+": "+orNone(b.Tools))
 		}
 	}
 	_, err := fmt.Fprintf(w, "\n%s\n", strings.TrimRight(v.Source, "\n"))
