@@ -62,6 +62,8 @@ const reminderIssuer = "onceward"
 //
 // A reminder that cannot be rendered or is refused for good is marked too, with
 // the reason: the next one still comes.
+//
+// Crash point: remind.before_commit.
 func (l *Ledger) remind(ctx context.Context, op *Operation, t Tool) error {
 	n := op.reminderDue(l.clock.now())
 	if n < 0 || op.State != StateAwaitingApproval {
@@ -71,6 +73,7 @@ func (l *Ledger) remind(ctx context.Context, op *Operation, t Tool) error {
 	if err != nil {
 		return err // the row comes up again
 	}
+	l.crash("remind.before_commit")
 	seen := op.IntentAt
 	_, err = l.change(ctx, op, func(now *Operation, at time.Time) ([]fact, error) {
 		if now.State != StateAwaitingApproval || !now.IntentAt.Equal(seen) || now.reminded(n) {

@@ -168,6 +168,13 @@ func (p *Provider) Commit() {
 	p.late = nil
 }
 
+// Make makes an effect under a key, as somebody else would.
+func (p *Provider) Make(key string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.commit(key)
+}
+
 // Effects counts the effects under all keys.
 func (p *Provider) Effects() int {
 	p.mu.Lock()

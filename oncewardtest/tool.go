@@ -25,6 +25,11 @@ type Tool struct {
 	// SerializeBy names the input member whose value is the resource that one
 	// operation at a time works on; empty: none.
 	SerializeBy string
+	// NeedsApproval makes every operation wait for a person's yes.
+	NeedsApproval bool
+	// RemindBy names the tool that reminds of open questions. Its input is the
+	// operation's ID as "id", and the reminder's number.
+	RemindBy onceward.ToolName
 }
 
 // NewTool returns a tool of the effect class with short, usable times. Edit
@@ -69,7 +74,7 @@ func (t *Tool) Prepare(in *onceward.Intent, gen onceward.Generation) (*onceward.
 		return nil, err
 	}
 	return &onceward.Prepared{
-		SerialKey: t.serialKey(canonical), Key: key, Aliases: aliases, Digest: digest, Prints: prints, Input: canonical, ProviderKey: pk,
+		Approval: t.NeedsApproval, SerialKey: t.serialKey(canonical), Key: key, Aliases: aliases, Digest: digest, Prints: prints, Input: canonical, ProviderKey: pk,
 		Request: &onceward.Request{Method: "POST", URL: "https://provider.test/effects", Body: canonical, Header: []onceward.HeaderField{{Name: "Idempotency-Key", Value: pk}}},
 	}, nil
 }
@@ -183,4 +188,12 @@ func (t *Tool) JudgeProbe(_ *onceward.Operation, ev *onceward.Evidence) onceward
 		j.Found = append(j.Found, onceward.FoundEffect{Reference: string(bytes.TrimSpace(line)), Ours: true})
 	}
 	return j
+}
+
+// Reminder implements onceward.Reminding.
+func (t *Tool) Reminder(op *onceward.Operation, n int) (onceward.ToolName, []byte, error) {
+	if t.RemindBy == "" {
+		return "", nil, onceward.Errorf(onceward.CodeContractInvalid, "nobody reminds")
+	}
+	return t.RemindBy, fmt.Appendf(nil, `{"id":"%s","number":%d}`, op.ID, n), nil
 }
