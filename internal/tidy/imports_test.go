@@ -222,6 +222,8 @@ var homes = []home{
 	{"github.com/santhosh-tekuri/jsonschema/v6", []string{"contract"}, "schemas are compiled and shown by the contract that has them"},
 	{"github.com/goccy/go-yaml", []string{"contract", "cmd"}, "contracts and the program's own configuration are YAML, nothing else is"},
 	{"golang.org/x/text", []string{"contract", "provider/httpcall"}, "text is normalised where it comes in, and host names where they go out"},
+	{"github.com/coreos/go-oidc/v3", []string{"internal/auth"}, "only signing in speaks OpenID"},
+	{"golang.org/x/oauth2", []string{"internal/auth"}, "only signing in speaks OAuth"},
 	{"github.com/spf13/cobra", []string{"cmd"}, "only commands know how commands are parsed"},
 	{"testing", []string{"store/storetest", "provider/providertest", "oncewardtest", "internal/testdb", "internal/proctest"}, "testing does not belong into a program"},
 }
