@@ -9,6 +9,8 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -25,6 +27,7 @@ type child struct {
 
 type serverArgs struct {
 	db, contracts, listen, crash string
+	config                       string // a configuration of its own: neither onceward.yaml nor ONCEWARD_* variables are read; empty: as any command
 	env                          []string
 }
 
@@ -37,7 +40,12 @@ func startServer(ctx context.Context, cl *client, args serverArgs) (*child, erro
 	c := &child{log: &tailBuffer{}, done: make(chan struct{})}
 	// Why no cancellation by ctx: it would kill the server where it should drain.
 	c.cmd = exec.CommandContext(context.WithoutCancel(ctx), self, "serve", "--db", args.db, "--contracts", args.contracts, "--listen", args.listen, "--log-level", "info")
-	c.cmd.Env = append(append(os.Environ(), args.env...), crashpoint.Variable+"="+args.crash)
+	environ := os.Environ()
+	if args.config != "" {
+		c.cmd.Args = append(c.cmd.Args, "--config", args.config)
+		environ = slices.DeleteFunc(environ, func(v string) bool { return strings.HasPrefix(v, "ONCEWARD_") })
+	}
+	c.cmd.Env = append(append(environ, args.env...), crashpoint.Variable+"="+args.crash)
 	c.cmd.Stdout, c.cmd.Stderr = c.log, c.log
 	if err := c.cmd.Start(); err != nil {
 		return nil, err

@@ -39,10 +39,15 @@ func (s drilledServer) End() string { return s.wait() }
 // Log implements drill.Process.
 func (s drilledServer) Log() string { return s.tail() }
 
-// launchServer starts this program as a server.
+// launchServer starts this program as a server, under nobody's configuration: a
+// drill must not depend on what is set for production.
 func launchServer(ctx context.Context, l drill.Launch) (drill.Process, error) {
 	cl := &client{http: httpClient(time.Second)}
-	c, err := startServer(ctx, cl, serverArgs{db: l.DB, contracts: l.Contracts, listen: anyAddress, crash: l.Crash})
+	config := filepath.Join(filepath.Dir(l.Contracts), "server.yaml")
+	if err := os.WriteFile(config, []byte("log_level: info\n"), 0o600); err != nil {
+		return nil, err
+	}
+	c, err := startServer(ctx, cl, serverArgs{db: l.DB, contracts: l.Contracts, listen: anyAddress, crash: l.Crash, config: config})
 	if err == nil {
 		return drilledServer{child: c, url: cl.base}, nil
 	}
