@@ -59,7 +59,7 @@ type DecisionClaim struct {
 
 // Limits of decisions.
 const (
-	// StepBytesMax is the longest name of a step, branch or model.
+	// StepBytesMax is the longest name of a step or branch.
 	StepBytesMax = 128
 	// DecisionOutputBytesMax is the longest output, in its canonical form.
 	DecisionOutputBytesMax = 64 << 10

@@ -18,7 +18,7 @@ type DecisionRequest struct {
 	InputDigest   Digest // see ContentDigest
 	Model         string
 	PromptVersion string
-	RuleVersion   string // where a workflow document has the rules: it, or empty
+	RuleVersion   string // where a workflow document has the rules: that one, or empty; else a word of the caller's, kept with what is pinned
 	Schema        []byte // JSON Schema of the output, where no document has one; nil: none
 	Confidence    *float64
 	Output        []byte // JSON; nil: none yet
@@ -209,8 +209,6 @@ func (p *puttable) stands(d *StepDecision, at time.Time, first bool) (*DecisionA
 		return nil, &Error{Code: CodeKeyCollision, Op: "decide", Message: "another run or step has this decision ID"}
 	case (pinned || claimed) && now.InputDigest != p.digest:
 		return nil, conflict(p.id, "the step "+p.in.Step+" was asked about another input")
-	case pinned && p.rules != "" && p.rules != now.RuleVersion:
-		return nil, conflict(p.id, "it was decided under rule version "+now.RuleVersion+", not "+p.rules)
 	case pinned && first:
 		return &DecisionAnswer{Step: d, State: DecisionPinned, Decision: DecisionReplayed}, nil
 	case pinned:

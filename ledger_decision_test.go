@@ -200,6 +200,10 @@ func TestDecisionWithoutADocumentTakesTheSchemaOfItsRequest(t *testing.T) {
 	if v := a.Step.Current(); v.RuleVersion != "rules-7" || v.Branch != "" {
 		t.Errorf("pinned is %+v", v)
 	}
+	later := w.decide(run.ID, "s", `{"a":1}`, func(in *onceward.DecisionRequest) { in.RuleVersion = "rules-8" }) // rolled out meanwhile
+	if later.Decision != onceward.DecisionReplayed || later.Step.Current().RuleVersion != "rules-7" {
+		t.Errorf("under newer rules a retry gets %+v", later)
+	}
 	bare := newWorld(t, keyed())
 	run = bare.startRun("mail-1", ofVersion("1"))
 	_, err = bare.tryDecide(run.ID, "s", `{"a":1}`, with, pinning(`{}`))
