@@ -56,6 +56,7 @@ type Ledger struct {
 	recent   recents
 	replicas replicas
 	tokens   tokens
+	tallies  tallies
 	beating  chan struct{} // holds a token while a beat is under way
 	wake     chan struct{}
 

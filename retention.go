@@ -26,7 +26,7 @@ func (l *Ledger) RetireStep(ctx context.Context, from Cursor, limit int) (next C
 		}
 		if op.Retired {
 			if op.forgotten(t.Info(), l.clock.now()) {
-				over = append(over, Tombstone{ID: op.ID, Version: op.Version})
+				over = append(over, Tombstone{ID: op.ID, Tenant: op.Tenant, Generation: op.Generation, Version: op.Version})
 			}
 			continue
 		}

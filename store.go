@@ -83,8 +83,10 @@ const MaxPage = 500
 
 // Tombstone names a retired row as it was read.
 type Tombstone struct {
-	ID      OperationID
-	Version int64
+	ID         OperationID
+	Tenant     Tenant
+	Generation Generation
+	Version    int64
 }
 
 // Detail is what is stored beside the hot row.
@@ -130,6 +132,8 @@ type Store interface {
 	DecisionStore
 	DocumentStore
 	EarlyApprovalStore
+	AuditStore
+	TallyStore
 
 	// Commit applies the batch in one durable transaction. At most one change
 	// per operation ID is in a batch (the committer sees to it). It is safe to
@@ -180,13 +184,14 @@ type Store interface {
 
 	// Switches returns every tool switch of every tenant.
 	Switches(ctx context.Context) ([]ToolSwitch, error)
-	// SetSwitch writes one.
-	SetSwitch(ctx context.Context, s ToolSwitch) error
+	// SetSwitch writes one, and notes the events in the same transaction.
+	SetSwitch(ctx context.Context, s ToolSwitch, notes ...AuditEvent) error
 
 	// Activate records that a contract version is in force: a version never seen
 	// becomes the active one; one that is active changes nothing. A version that
-	// was superseded is refused with CodeContractSuperseded unless force.
-	Activate(ctx context.Context, c ContractVersion, force bool) error
+	// was superseded is refused with CodeContractSuperseded unless force. Where it
+	// changes something it notes the events in the same transaction.
+	Activate(ctx context.Context, c ContractVersion, force bool, notes ...AuditEvent) error
 	// Contract reads one stored version; CodeToolNotFound if absent.
 	Contract(ctx context.Context, tool ToolName, version string) (ContractVersion, error)
 
@@ -196,8 +201,8 @@ type Store interface {
 	Aged(ctx context.Context, after Cursor, before time.Time, limit int) ([]*Operation, error)
 
 	// Drop removes tombstones for good: each row that still has the version that
-	// is named, with its aliases, its due row and whatever else is kept of it. It
-	// returns how many. A row that somebody else holds just now may be left for
+	// is named, with its aliases, its due row and whatever else is kept of it, and
+	// writes that into the journal. It returns how many. A row that somebody else holds just now may be left for
 	// the next time.
 	Drop(ctx context.Context, rows []Tombstone) (int, error)
 

@@ -230,19 +230,19 @@ func (s *FaultyStore) Switches(ctx context.Context) ([]onceward.ToolSwitch, erro
 }
 
 // SetSwitch implements onceward.Store.
-func (s *FaultyStore) SetSwitch(ctx context.Context, sw onceward.ToolSwitch) error {
+func (s *FaultyStore) SetSwitch(ctx context.Context, sw onceward.ToolSwitch, notes ...onceward.AuditEvent) error {
 	if err := s.writable("set switch"); err != nil {
 		return err
 	}
-	return s.inner.SetSwitch(ctx, sw)
+	return s.inner.SetSwitch(ctx, sw, notes...)
 }
 
 // Activate implements onceward.Store.
-func (s *FaultyStore) Activate(ctx context.Context, c onceward.ContractVersion, force bool) error {
+func (s *FaultyStore) Activate(ctx context.Context, c onceward.ContractVersion, force bool, notes ...onceward.AuditEvent) error {
 	if err := s.writable("activate contract"); err != nil {
 		return err
 	}
-	return s.inner.Activate(ctx, c, force)
+	return s.inner.Activate(ctx, c, force, notes...)
 }
 
 // Contract implements onceward.Store.

@@ -33,8 +33,9 @@ func Prepare(c *onceward.Change) (Write, error) {
 	if err != nil {
 		return Write{}, err
 	}
+	records := encodeRecords(c)
 	return Write{
-		Change: c, Row: row, Aliases: earlier(c), Bodies: bodies, Records: encodeRecords(c), Entry: entryOf(c),
+		Change: c, Row: row, Aliases: earlier(c), Bodies: bodies, Records: records, Entry: entryOf(c, &row, bodies, records),
 	}, nil
 }
 

@@ -220,11 +220,11 @@ func (s *port) Switches(ctx context.Context) ([]onceward.ToolSwitch, error) {
 }
 
 // SetSwitch implements onceward.Store.
-func (s *port) SetSwitch(ctx context.Context, sw onceward.ToolSwitch) error {
+func (s *port) SetSwitch(ctx context.Context, sw onceward.ToolSwitch, notes ...onceward.AuditEvent) error {
 	if err := s.enter(ctx, "set switch of "+string(sw.Tool), StoreRefuses); err != nil {
 		return err
 	}
-	err := s.p.e.store.SetSwitch(context.Background(), sw)
+	err := s.p.e.store.SetSwitch(context.Background(), sw, notes...)
 	if err == nil {
 		s.p.e.audit.Paused(s.p.name, string(sw.Tool), sw.Paused)
 	}

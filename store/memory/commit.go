@@ -19,6 +19,7 @@ func (s *Store) Commit(ctx context.Context, batch []onceward.Change) (onceward.C
 	commit := onceward.Commit{Results: results}
 	err := s.write(ctx, "commit batch", func(d *data) error {
 		var entries []store.Entry
+		var token onceward.WriteToken
 		for i := range writes {
 			if results[i].Err != nil {
 				continue
@@ -26,11 +27,14 @@ func (s *Store) Commit(ctx context.Context, batch []onceward.Change) (onceward.C
 			var wrote bool
 			results[i], wrote = d.apply(&writes[i])
 			if wrote {
+				if len(entries) == 0 {
+					token = writes[i].Row.Token
+				}
 				entries = append(entries, writes[i].Entry)
 			}
 		}
 		if len(entries) > 0 {
-			d.journal = append(d.journal, entries)
+			d.journaled(token, entries)
 		}
 		commit.Now = d.now()
 		return nil

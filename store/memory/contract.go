@@ -10,7 +10,7 @@ import (
 )
 
 // Activate puts a contract version in force; see [onceward.Store].
-func (s *Store) Activate(ctx context.Context, c onceward.ContractVersion, force bool) error {
+func (s *Store) Activate(ctx context.Context, c onceward.ContractVersion, force bool, notes ...onceward.AuditEvent) error {
 	return s.write(ctx, "activate contract", func(d *data) error {
 		versions := d.contracts[c.Tool]
 		i := slices.IndexFunc(versions, func(v onceward.ContractVersion) bool { return v.Version == c.Version })
@@ -20,6 +20,7 @@ func (s *Store) Activate(ctx context.Context, c onceward.ContractVersion, force 
 		case i >= 0 && !force:
 			return store.Superseded(&c)
 		}
+		d.note(notes)
 		serial := int64(0)
 		for v := range versions {
 			serial = max(serial, versions[v].Serial)

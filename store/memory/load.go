@@ -88,7 +88,7 @@ func (s *Store) Aged(ctx context.Context, after onceward.Cursor, before time.Tim
 
 // Drop removes tombstones; see [onceward.Store].
 func (s *Store) Drop(ctx context.Context, rows []onceward.Tombstone) (int, error) {
-	dropped := 0
+	var gone []store.Entry
 	err := s.write(ctx, "drop tombstones", func(d *data) error {
 		for _, r := range rows {
 			if old, ok := d.rows[r.ID]; !ok || old.row.Version != r.Version {
@@ -98,11 +98,14 @@ func (s *Store) Drop(ctx context.Context, rows []onceward.Tombstone) (int, error
 			delete(d.due, r.ID)
 			delete(d.early, r.ID)
 			maps.DeleteFunc(d.aliases, func(_, to onceward.OperationID) bool { return to == r.ID })
-			dropped++
+			gone = append(gone, store.Dropped(r))
+		}
+		if len(gone) > 0 {
+			d.journaled(onceward.WriteToken(gone[0].ID), gone)
 		}
 		return nil
 	})
-	return dropped, err
+	return len(gone), err
 }
 
 // Stranded finds attempts that a replica left; see [onceward.Store].

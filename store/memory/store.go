@@ -42,7 +42,8 @@ type data struct {
 	decisions map[onceward.DecisionID]*kept
 	documents map[documentKey]onceward.Document
 	early     map[onceward.OperationID][]onceward.EarlyApproval
-	journal   [][]store.Entry
+	trail     trail
+	tallies   map[tallyKey]int64
 }
 
 // stored is one operation as a database would keep it.
@@ -77,6 +78,8 @@ func New(opts Options) *Store {
 		decisions: map[onceward.DecisionID]*kept{},
 		documents: map[documentKey]onceward.Document{},
 		early:     map[onceward.OperationID][]onceward.EarlyApproval{},
+		trail:     newTrail(),
+		tallies:   map[tallyKey]int64{},
 	}}
 }
 
@@ -88,7 +91,11 @@ func (s *Store) Again() *Store { return &Store{data: s.data} }
 func (s *Store) Journal() [][]store.Entry {
 	s.data.mu.RLock()
 	defer s.data.mu.RUnlock()
-	return slices.Clone(s.data.journal)
+	var all [][]store.Entry
+	for _, r := range s.data.trail.rows[onceward.SourceJournal] {
+		all = append(all, slices.Clone(r.Entries))
+	}
+	return all
 }
 
 // SideBodies counts the long parts that are kept beside the rows.

@@ -23,9 +23,10 @@ func (s *Store) Switches(ctx context.Context) ([]onceward.ToolSwitch, error) {
 }
 
 // SetSwitch writes a tool switch; see [onceward.Store].
-func (s *Store) SetSwitch(ctx context.Context, sw onceward.ToolSwitch) error {
+func (s *Store) SetSwitch(ctx context.Context, sw onceward.ToolSwitch, notes ...onceward.AuditEvent) error {
 	return s.write(ctx, "set switch", func(d *data) error {
 		d.setSwitch(sw)
+		d.note(notes)
 		return nil
 	})
 }

@@ -13,15 +13,15 @@ import (
 
 // Activate puts a contract version in force; see [onceward.Store]. Replicas that
 // activate versions of one tool at the same time take turns.
-func (s *Store) Activate(ctx context.Context, c onceward.ContractVersion, force bool) error {
+func (s *Store) Activate(ctx context.Context, c onceward.ContractVersion, force bool, notes ...onceward.AuditEvent) error {
 	return s.do(ctx, "activate contract", func(ctx context.Context, conn *pgx.Conn) error {
 		return pgx.BeginTxFunc(ctx, conn, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, func(tx pgx.Tx) error {
-			return activate(ctx, tx, &c, force)
+			return activate(ctx, tx, &c, force, notes)
 		})
 	})
 }
 
-func activate(ctx context.Context, tx pgx.Tx, c *onceward.ContractVersion, force bool) error {
+func activate(ctx context.Context, tx pgx.Tx, c *onceward.ContractVersion, force bool, notes []onceward.AuditEvent) error {
 	if _, err := tx.Exec(ctx, "select pg_advisory_xact_lock(hashtextextended($1, 0))", "onceward contract "+string(c.Tool)); err != nil {
 		return err
 	}
@@ -38,6 +38,9 @@ func activate(ctx context.Context, tx pgx.Tx, c *onceward.ContractVersion, force
 	}
 	if known && !force {
 		return store.Superseded(c)
+	}
+	if err := note(ctx, tx, notes); err != nil {
+		return err
 	}
 	if _, err = tx.Exec(ctx, "update contracts set active = false where tool = $1 and active", string(c.Tool)); err != nil {
 		return err

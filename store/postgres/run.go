@@ -94,10 +94,7 @@ func uuidOf[T ~[16]byte](id T) pgtype.UUID { return pgtype.UUID{Bytes: id, Valid
 // durably runs one statement as a transaction that outlives a power cut, whatever
 // the database does by default, and says whether it wrote a row.
 func durably(ctx context.Context, conn *pgx.Conn, sql string, values ...any) (wrote bool, err error) {
-	err = pgx.BeginTxFunc(ctx, conn, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, `select set_config('synchronous_commit', 'on', true) where current_setting('synchronous_commit') in ('off', 'local', 'remote_write')`); err != nil {
-			return err
-		}
+	err = inTx(ctx, conn, func(tx pgx.Tx) error {
 		tag, err := tx.Exec(ctx, sql, values...)
 		wrote = tag.RowsAffected() == 1
 		return err

@@ -29,11 +29,16 @@ func (s *Store) Switches(ctx context.Context) ([]onceward.ToolSwitch, error) {
 }
 
 // SetSwitch writes one; see [onceward.Store].
-func (s *Store) SetSwitch(ctx context.Context, sw onceward.ToolSwitch) error {
+func (s *Store) SetSwitch(ctx context.Context, sw onceward.ToolSwitch, notes ...onceward.AuditEvent) error {
 	return s.do(ctx, "set tool switch", func(ctx context.Context, conn *pgx.Conn) error {
-		_, err := conn.Exec(ctx, `insert into switches (tenant, tool, paused, reason, by, at) values ($1, $2, $3, $4, $5, $6::timestamptz)
+		return inTx(ctx, conn, func(tx pgx.Tx) error {
+			_, err := tx.Exec(ctx, `insert into switches (tenant, tool, paused, reason, by, at) values ($1, $2, $3, $4, $5, $6::timestamptz)
 on conflict (tenant, tool) do update set paused = excluded.paused, reason = excluded.reason, by = excluded.by, at = excluded.at`,
-			string(sw.Tenant), string(sw.Tool), sw.Paused, sw.Reason, sw.By, optionalTime(sw.At))
-		return err
+				string(sw.Tenant), string(sw.Tool), sw.Paused, sw.Reason, sw.By, optionalTime(sw.At))
+			if err != nil {
+				return err
+			}
+			return note(ctx, tx, notes)
+		})
 	})
 }

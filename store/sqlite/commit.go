@@ -233,11 +233,7 @@ func (t *transaction) putRecords(w *store.Write) error {
 // finish writes the batch's one row of the journal.
 func (t *transaction) finish(now time.Time) error {
 	if len(t.entries) > 0 {
-		return t.exec(`INSERT INTO journal (at, token, entries) VALUES (?, ?, ?)`, func(b *binder) {
-			b.time(now)
-			b.blob(t.token[:])
-			b.blob(store.EncodeJournal(t.entries))
-		})
+		return t.journaled(now, t.token, t.entries)
 	}
 	if !t.again {
 		return nil
@@ -247,4 +243,13 @@ func (t *transaction) finish(now time.Time) error {
 	// were in the WAL; this one ends with a sync that covers them.
 	return t.exec(`INSERT INTO meta (name, value) VALUES ('batch_again_at', ?1) ON CONFLICT (name) DO UPDATE SET value = excluded.value`,
 		func(b *binder) { b.text(now.Format(time.RFC3339Nano)) })
+}
+
+// journaled appends the row of the journal of one commit.
+func (c *conn) journaled(now time.Time, token onceward.WriteToken, entries []store.Entry) error {
+	return c.exec(`INSERT INTO journal (at, token, entries) VALUES (?, ?, ?)`, func(b *binder) {
+		b.time(now)
+		b.blob(token[:])
+		b.blob(store.EncodeJournal(entries))
+	})
 }

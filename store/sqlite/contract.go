@@ -8,7 +8,7 @@ import (
 )
 
 // Activate puts a contract version in force; see [onceward.Store].
-func (s *Store) Activate(ctx context.Context, v onceward.ContractVersion, force bool) error {
+func (s *Store) Activate(ctx context.Context, v onceward.ContractVersion, force bool, notes ...onceward.AuditEvent) error {
 	return s.write(ctx, "activate contract", func(c *conn) error {
 		var known, active bool
 		var serial int64
@@ -32,7 +32,7 @@ func (s *Store) Activate(ctx context.Context, v onceward.ContractVersion, force 
 		if err != nil {
 			return err
 		}
-		return c.exec(`INSERT INTO contracts (tool, version, source, serial, active, created_at) VALUES (?, ?, ?, ?, 1, ?)
+		err = c.exec(`INSERT INTO contracts (tool, version, source, serial, active, created_at) VALUES (?, ?, ?, ?, 1, ?)
 			ON CONFLICT (tool, version) DO UPDATE SET serial = excluded.serial, active = 1`, func(b *binder) {
 			b.text(string(v.Tool))
 			b.text(v.Version)
@@ -40,6 +40,10 @@ func (s *Store) Activate(ctx context.Context, v onceward.ContractVersion, force 
 			b.int(serial + 1)
 			b.time(v.CreatedAt)
 		})
+		if err != nil {
+			return err
+		}
+		return s.note(c, notes)
 	})
 }
 

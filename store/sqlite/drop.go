@@ -4,28 +4,32 @@ import (
 	"context"
 
 	"github.com/onceward/onceward"
+	"github.com/onceward/onceward/store"
 )
 
 // Drop removes tombstones; see [onceward.Store].
 func (s *Store) Drop(ctx context.Context, rows []onceward.Tombstone) (int, error) {
-	dropped := 0
+	var gone []store.Entry
 	err := s.write(ctx, "drop tombstones", func(c *conn) error {
-		dropped = 0
+		gone = gone[:0]
 		for _, r := range rows {
-			gone, err := c.drop(r)
+			dropped, err := c.drop(r)
 			if err != nil {
 				return err
 			}
-			if gone {
-				dropped++
+			if dropped {
+				gone = append(gone, store.Dropped(r))
 			}
 		}
-		return nil
+		if len(gone) == 0 {
+			return nil
+		}
+		return c.journaled(s.now(), onceward.WriteToken(gone[0].ID), gone)
 	})
 	if err != nil {
 		return 0, err
 	}
-	return dropped, nil
+	return len(gone), nil
 }
 
 // besideRow removes what refers to a row, and the row's aliases.

@@ -22,8 +22,13 @@ func (s *Store) Switches(ctx context.Context) ([]onceward.ToolSwitch, error) {
 }
 
 // SetSwitch writes a tool switch; see [onceward.Store].
-func (s *Store) SetSwitch(ctx context.Context, sw onceward.ToolSwitch) error {
-	return s.write(ctx, "set switch", func(c *conn) error { return c.putSwitch(sw) })
+func (s *Store) SetSwitch(ctx context.Context, sw onceward.ToolSwitch, notes ...onceward.AuditEvent) error {
+	return s.write(ctx, "set switch", func(c *conn) error {
+		if err := c.putSwitch(sw); err != nil {
+			return err
+		}
+		return s.note(c, notes)
+	})
 }
 
 func (c *conn) putSwitch(sw onceward.ToolSwitch) error {
