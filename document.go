@@ -82,7 +82,7 @@ func (l *Ledger) Document(ctx context.Context, p Principal, digest Digest) (*Doc
 	}
 	d, err := l.store.LoadDocument(ctx, p.Tenant, digest)
 	if err == nil && d == nil {
-		err = &Error{Code: CodeDocumentNotFound, Op: "load document", Message: "no document has the content " + digest.String(), Hint: "upload it at POST /v1/documents"}
+		err = &Error{Code: CodeDocumentNotFound, Op: "load document", Message: "no document has that content", Hint: "upload it at POST /v1/documents"}
 	}
 	return d, err
 }

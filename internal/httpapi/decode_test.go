@@ -13,11 +13,11 @@ import (
 
 // requests are the wire types that are read.
 var requests = []any{OperationRequest{}, BatchRequest{}, ClaimRequest{}, HeartbeatRequest{}, OutcomeRequest{}, CancelRequest{}, ResolveRequest{}, ReplayRequest{}, ForkRequest{}, PauseRequest{},
-	RunRequest{}, FinishRequest{}, DecisionRequest{}, RedecideRequest{}, TokenRequest{}}
+	RunRequest{}, FinishRequest{}, DecisionRequest{}, RedecideRequest{}, TokenRequest{}, ApproveRequest{}, RejectRequest{}, AssignRequest{}}
 
 func TestEveryBodyOfTheRoutesIsAWireTypeThatIsRead(t *testing.T) {
 	t.Parallel()
-	known := map[reflect.Type]bool{reflect.TypeFor[rawInput](): true, reflect.TypeFor[struct{}](): true}
+	known := map[reflect.Type]bool{reflect.TypeFor[rawInput](): true, reflect.TypeFor[rawBytes](): true, reflect.TypeFor[struct{}](): true}
 	for _, r := range requests {
 		known[reflect.TypeOf(r)] = true
 	}

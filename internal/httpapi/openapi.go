@@ -63,7 +63,11 @@ func (r *route) openAPI(components schemas) map[string]any {
 		out["parameters"] = parameters
 	}
 	if r.Body != nil {
-		out["requestBody"] = map[string]any{"required": !r.BodyOptional, "content": jsonContent(mediaJSON, bodySchema(components, r.Body))}
+		mediaType := mediaJSON
+		if _, raw := r.Body.(rawBytes); raw {
+			mediaType = "*/*"
+		}
+		out["requestBody"] = map[string]any{"required": !r.BodyOptional, "content": jsonContent(mediaType, bodySchema(components, r.Body))}
 	}
 	if len(r.Refusals) > 0 {
 		out["x-onceward-codes"] = r.Refusals
@@ -79,6 +83,9 @@ func (r *route) openAPI(components schemas) map[string]any {
 func bodySchema(components schemas, body any) map[string]any {
 	if _, ok := body.(rawInput); ok {
 		return map[string]any{"description": "What the tool's input schema takes."}
+	}
+	if _, ok := body.(rawBytes); ok {
+		return map[string]any{"type": "string", "format": "binary", "description": "The bytes of the document, with their media type."}
 	}
 	return components.of(reflect.TypeOf(body), "")
 }
@@ -126,7 +133,10 @@ func (r *route) responses(components schemas) map[string]any {
 		if _, problem := a.Body.(Problem); problem {
 			mediaType = mediaProblem
 		}
-		response := map[string]any{"description": a.Doc, "content": jsonContent(mediaType, components.of(reflect.TypeOf(a.Body), ""))}
+		if _, raw := a.Body.(rawBytes); raw {
+			mediaType = "*/*"
+		}
+		response := map[string]any{"description": a.Doc, "content": jsonContent(mediaType, bodySchema(components, a.Body))}
 		if names := r.answerHeaders(a); len(names) > 0 {
 			headers := map[string]any{}
 			for _, name := range names {
@@ -143,7 +153,7 @@ func (r *route) responses(components schemas) map[string]any {
 func (r *route) answerHeaders(a answer) []string {
 	var names []string
 	switch a.Body.(type) {
-	case OperationAnswer, ClaimAnswer, OperationState, ReplayPlan, Problem:
+	case OperationAnswer, ClaimAnswer, OperationState, ApproveAnswer, ReplayPlan, Problem:
 		names = []string{"Onceward-Operation", "Onceward-Attempt", "Location", "Retry-After"}
 	}
 	if r.Decides && len(names) > 0 {

@@ -46,6 +46,7 @@ type Event struct {
 	Actor     string    `json:"actor,omitempty" doc:"A principal, or the process that did it."`
 	Reason    string    `json:"reason,omitempty"`
 	Reference string    `json:"reference,omitempty"`
+	Shown     string    `json:"shown,omitempty" doc:"The document that an approver was shown, by its SHA-256."`
 	Evidence  *Evidence `json:"evidence,omitempty" doc:"What was seen; only for whoever may see the result."`
 }
 
@@ -142,7 +143,7 @@ func events(story []onceward.Record, withEvidence bool) []Event {
 	out := make([]Event, len(story))
 	for i := range story {
 		r := &story[i]
-		out[i] = Event{At: r.At.UTC(), Event: r.Event, Version: r.Version, To: r.To.String(), Attempt: r.Attempt, Actor: r.Actor, Reason: r.Reason, Reference: r.Reference}
+		out[i] = Event{At: r.At.UTC(), Event: r.Event, Version: r.Version, To: r.To.String(), Attempt: r.Attempt, Actor: r.Actor, Reason: r.Reason, Reference: r.Reference, Shown: r.Shown}
 		if r.From != 0 {
 			out[i].From = r.From.String()
 		}

@@ -36,6 +36,7 @@ type Operation struct {
 	ReviewReason     string             `json:"review_reason,omitempty" doc:"Why a person is asked."`
 	Error            *OperationError    `json:"error,omitempty" doc:"Why it is not done: of the last attempt that was not, or is unknown."`
 	Approval         *Approval          `json:"approval,omitempty" doc:"There if the contract asks for one."`
+	Documents        []DocumentRef      `json:"documents,omitempty" doc:"What supports the request; part of the digest."`
 	Retired          bool               `json:"retired,omitempty" doc:"Slimmed to a tombstone: input, result and attempts are gone."`
 	CreatedAt        time.Time          `json:"created_at"`
 	UpdatedAt        time.Time          `json:"updated_at"`
@@ -65,12 +66,6 @@ type OperationError struct {
 	Advice                 string `json:"advice" doc:"What to do now, in a sentence that an agent can follow."`
 }
 
-// Approval is what is known of a person's yes.
-type Approval struct {
-	State     string    `json:"state" enum:"approvals" doc:"spent: the first attempt used it, and it covers the later ones."`
-	ExpiresAt time.Time `json:"expires_at,omitzero" doc:"When the question, or the yes that no attempt spent, lapses."`
-}
-
 // operation shows an operation to a principal.
 func operation(op *onceward.Operation, who onceward.Principal) *Operation {
 	o := &Operation{
@@ -78,7 +73,7 @@ func operation(op *onceward.Operation, who onceward.Principal) *Operation {
 		Generation: int(op.Generation), Digest: op.Digest.String(), State: op.State.String(), Run: op.Run, Decision: operationDecision(op), CorrelationID: op.CorrelationID,
 		Actor: op.Actor, ProviderKey: op.ProviderKey, Reference: op.Reference, ReferencePending: op.RefPending,
 		CancelRequested: op.CancelRequested, Parked: string(op.Parked), ReviewReason: op.ReviewReason,
-		Approval: approval(op), Retired: op.Retired, Error: operationError(op),
+		Approval: approval(op), Documents: documents(op.Documents), Retired: op.Retired, Error: operationError(op),
 		CreatedAt: op.CreatedAt.UTC(), UpdatedAt: op.UpdatedAt.UTC(), CompletedAt: op.CompletedAt.UTC(), DueAt: op.DueAt.UTC(),
 	}
 	if !op.Retired {
@@ -129,27 +124,6 @@ func operationError(op *onceward.Operation) *OperationError {
 		e.Message = "it is " + op.State.String()
 	}
 	return e
-}
-
-// The states of an approval.
-const (
-	approvalPending = "pending"
-	approvalGranted = "granted"
-	approvalSpent   = "spent"
-)
-
-func approval(op *onceward.Operation) *Approval {
-	switch {
-	case !op.ApprovalNeeded:
-		return nil
-	case op.ApprovalSpent:
-		return &Approval{State: approvalSpent}
-	case op.State.Terminal():
-		return nil // it ended without an attempt, and with it the question
-	case op.State == onceward.StateAwaitingApproval:
-		return &Approval{State: approvalPending, ExpiresAt: op.ApprovalEnds().UTC()}
-	}
-	return &Approval{State: approvalGranted, ExpiresAt: op.ApprovedUntil.UTC()}
 }
 
 func result(r *onceward.Result) *Result {

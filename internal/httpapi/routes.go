@@ -189,6 +189,49 @@ var operationRoutes = []route{
 		Refusals: []onceward.Code{onceward.CodeOperationNotFound, onceward.CodeReplayRefused, onceward.CodeConfirmationNeeded, onceward.CodeEvidenceRequired},
 	},
 	{
+		Method: http.MethodGet, Path: "/v1/approvals", Name: "listApprovals", handle: listApprovals, Action: onceward.ActionReadApprovals,
+		Summary: "List what waits for a person's yes, oldest first.",
+		Query: []param{
+			{Name: "tool", Schema: textSchema(), Doc: "Of this tool."},
+			{Name: "for", Schema: map[string]any{"type": "string", "enum": []string{"me", "named"}}, Doc: "me: what you may answer, and have not. named: what was assigned to you, or to a group of yours. Absent: all."},
+			{Name: "limit", Schema: map[string]any{"type": "integer", "minimum": 1, "maximum": onceward.MaxPage, "default": DefaultPage}, Doc: "The longest list."},
+		},
+		Answers: []answer{{http.StatusOK, ApprovalList{}, "The open questions."}},
+	},
+	{
+		Method: http.MethodGet, Path: "/v1/operations/{id}/approval", Name: "showApproval", handle: showApproval, Action: onceward.ActionReadApprovals,
+		Summary: "Read what an approver has to look at, with the digest to answer for. Linked documents are fetched.",
+		Answers: []answer{{http.StatusOK, ApprovalShowing{}, "What is asked."}}, Refusals: []onceward.Code{onceward.CodeOperationNotFound, onceward.CodeStateForbids},
+	},
+	{
+		Method: http.MethodPost, Path: "/v1/operations/{id}/approve", Name: "approveOperation", handle: approve, Action: onceward.ActionDecideApprovals,
+		Summary: "Say yes to what was shown, as it is or edited. The first answer wins, and the second is told.",
+		Body:    ApproveRequest{}, Answers: []answer{{http.StatusAccepted, ApproveAnswer{}, "It is taken: the operation goes on, needs another person's yes, or does not exist yet."}},
+		Refusals: []onceward.Code{onceward.CodeOperationNotFound, onceward.CodeStateForbids, onceward.CodeInvalidInput, onceward.CodeProviderUnreachable},
+	},
+	{
+		Method: http.MethodPost, Path: "/v1/operations/{id}/reject", Name: "rejectOperation", handle: reject, Action: onceward.ActionDecideApprovals,
+		Summary: "Say no to what was shown. It is cancelled.",
+		Body:    RejectRequest{}, Answers: changeAnswers,
+		Refusals: []onceward.Code{onceward.CodeOperationNotFound, onceward.CodeStateForbids, onceward.CodeEvidenceRequired},
+	},
+	{
+		Method: http.MethodPost, Path: "/v1/operations/{id}/assign", Name: "assignApproval", handle: assignApproval, Action: onceward.ActionDecideApprovals,
+		Summary: "Hand over who has to answer. Nobody else loses the right.",
+		Body:    AssignRequest{}, Answers: changeAnswers,
+		Refusals: []onceward.Code{onceward.CodeOperationNotFound, onceward.CodeStateForbids, onceward.CodeEvidenceRequired},
+	},
+	{
+		Method: http.MethodPost, Path: "/v1/documents", Name: "addDocument", handle: addDocument, Action: onceward.ActionAddDocuments,
+		Summary: "Keep a document of up to 8 MiB that requests can name. The same bytes again change nothing.",
+		Body:    rawBytes{}, Answers: []answer{{http.StatusCreated, DocumentAnswer{}, "It is kept."}}, Refusals: []onceward.Code{onceward.CodeTooLarge},
+	},
+	{
+		Method: http.MethodGet, Path: "/v1/documents/{sha256}", Name: "getDocument", handle: getDocument, Action: onceward.ActionReadDocuments,
+		Summary: "Read a document: what supports a request, or what an approver was shown.",
+		Answers: []answer{{http.StatusOK, rawBytes{}, "Its bytes, as an attachment of its media type."}}, Refusals: []onceward.Code{onceward.CodeDocumentNotFound},
+	},
+	{
 		Method: http.MethodGet, Path: "/v1/tools", Name: "listTools", handle: listTools, Action: onceward.ActionReadTools,
 		Summary: "List the contracts in force.", Answers: []answer{{http.StatusOK, ToolList{}, "The contracts, by name."}},
 	},

@@ -37,6 +37,13 @@ var rights = map[string][]onceward.Role{
 	"PUT /v1/decisions":                  {"caller"},
 	"GET /v1/decisions/{id}":             {"caller", "approver", "operator", "auditor"},
 	"POST /v1/decisions/{id}/redecide":   {"operator"},
+	"GET /v1/approvals":                  {"caller", "approver", "operator", "auditor"},
+	"GET /v1/operations/{id}/approval":   {"caller", "approver", "operator", "auditor"},
+	"POST /v1/operations/{id}/approve":   {"approver"},
+	"POST /v1/operations/{id}/reject":    {"approver"},
+	"POST /v1/operations/{id}/assign":    {"approver"},
+	"POST /v1/documents":                 {"caller"},
+	"GET /v1/documents/{sha256}":         {"caller", "approver", "operator", "auditor"},
 	"GET /v1/tools":                      {"caller", "approver", "operator", "auditor", "admin"},
 	"GET /v1/tools/{name}":               {"caller", "approver", "operator", "auditor", "admin"},
 	"POST /v1/tools/{name}/call":         {"caller"},
@@ -137,7 +144,7 @@ func TestUnknownPathIsAProblem(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	for _, target := range []string{"/", "/v1", "/v1/", "/v1/operations/", "/v1/operation", "/v1//operations", "/v1/./operations", "/v1/x/../operations",
-		"/v1/operations:unknown", "/v1/operations/op_1/approve", "/v2/operations", "/V1/operations", "/v1/tools//call"} {
+		"/v1/operations:unknown", "/v1/operations/op_1/unknown", "/v2/operations", "/V1/operations", "/v1/tools//call"} {
 		for _, method := range []string{"GET", "POST"} {
 			w.do(method, target, "").want(404, "code", "route_not_found")
 		}

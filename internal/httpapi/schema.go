@@ -20,7 +20,7 @@ var enums = map[string][]string{
 	"settlers":         namesOf([]onceward.Settler{onceward.SettledByAnswer, onceward.SettledByProbe, onceward.SettledByPerson, onceward.SettledByCallback, onceward.SettledByLater}),
 	"reaches": namesOf([]onceward.Reach{onceward.ReachUnknown, onceward.ReachNotDialled, onceward.ReachConnected, onceward.ReachHeadersWritten,
 		onceward.ReachBodyWritten, onceward.ReachFirstByte}),
-	"approvals":       {approvalPending, approvalGranted, approvalSpent},
+	"approvals":       {approvalPending, approvalGranted, approvalSpent, approvalRejected, approvalExpired},
 	"on_duplicate":    {"return", "fail", "fail_if_running"},
 	"outcomes":        {"done", "not_done", "unknown"},
 	"resolutions":     {"succeeded", "not_performed", "abandoned"},

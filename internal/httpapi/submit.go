@@ -20,6 +20,7 @@ type OperationRequest struct {
 	Branch        *string         `json:"branch,omitempty" max:"label" doc:"The branch on which the caller takes itself to be. Another one than the pinned decision chose is refused."`
 	CorrelationID *string         `json:"correlation_id,omitempty" max:"label" doc:"Follows one business event through all services."`
 	Wait          *duration       `json:"wait,omitempty" doc:"How long to wait for the end: 10s if absent, 60s at most."`
+	Documents     []DocumentRef   `json:"documents,omitempty" doc:"What supports the request, 16 at most; shown to approvers, and part of the digest."`
 	OnDuplicate   *string         `json:"on_duplicate,omitempty" enum:"on_duplicate" doc:"What a second request with the same key wants; return if absent."`
 }
 
@@ -146,6 +147,9 @@ func (c *call) intent(in *OperationRequest, key onceward.Key) (onceward.Intent, 
 		TraceParent: traceParent(c.req.Header), Wait: -1}
 	if in.Wait != nil {
 		out.Wait = time.Duration(*in.Wait)
+	}
+	if out.Documents, err = documentsOf(in.Documents); err != nil {
+		return onceward.Intent{}, err
 	}
 	if in.Decision != nil {
 		if out.Decision, err = onceward.ParseDecisionID(*in.Decision); err != nil {

@@ -170,10 +170,17 @@ func TestApprovalIsPendingThenGrantedThenSpent(t *testing.T) {
 		want *Approval
 	}{
 		{onceward.Operation{State: onceward.StateReady}, nil},
-		{onceward.Operation{State: onceward.StateAwaitingApproval, ApprovalNeeded: true, DueAt: end}, &Approval{State: "pending", ExpiresAt: end}},
+		{onceward.Operation{State: onceward.StateAwaitingApproval, ApprovalNeeded: true, IntentAt: end.Add(-time.Hour)}, &Approval{State: "pending", ExpiresAt: end}},
 		{onceward.Operation{State: onceward.StateReady, ApprovalNeeded: true, ApprovedUntil: end}, &Approval{State: "granted", ExpiresAt: end}},
 		{onceward.Operation{State: onceward.StateSucceeded, ApprovalNeeded: true, ApprovedUntil: end, ApprovalSpent: true}, &Approval{State: "spent"}},
+		{onceward.Operation{State: onceward.StateCancelled, ApprovalNeeded: true, Approval: onceward.Approval{RejectedBy: "oidc:ann"}}, &Approval{State: "rejected", RejectedBy: "oidc:ann"}},
+		{onceward.Operation{State: onceward.StateCancelled, ApprovalNeeded: true, Failure: onceward.Failure{Code: "approval_expired"}}, &Approval{State: "expired"}},
+		{onceward.Operation{State: onceward.StateCancelled, ApprovalNeeded: true}, nil},
 	} {
+		c.op.Policy.ApprovalExpiry = time.Hour
+		if c.want != nil {
+			c.want.Needed, c.want.Quorum, c.want.Yeses = true, 1, []Yes{}
+		}
 		if got := approval(&c.op); !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%s is shown as %+v, want %+v", c.op.State, got, c.want)
 		}

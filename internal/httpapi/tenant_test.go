@@ -25,6 +25,7 @@ func newRivals(t *testing.T) *rivals {
 	decision := w.put(`{"run":"` + run + `","step":"classify","input":{"a":1},"output":{"category":"ticket"}}`).want(200).text("decision.id")
 	token := w.post("/v1/tokens", `{"subject":"bot","roles":["caller"]}`).want(201).text("token.id")
 	w.post("/v1/tools/"+unsafely+"/pause", `{"reason":"ours"}`).want(200)
+	document := w.post("/v1/documents", `{"ours":1}`).want(201).text("sha256")
 	flip := func(id string) string { // another ID of the same form
 		last := "0"
 		if strings.HasSuffix(id, "0") {
@@ -38,9 +39,9 @@ func newRivals(t *testing.T) *rivals {
 	number := attempt[strings.LastIndex(attempt, "."):]
 	w.who = &onceward.Principal{Tenant: "rival", Issuer: "token", Subject: "bot", Roles: onceward.AllRoles, Groups: []string{onceward.EveryGroup}}
 	return &rivals{w,
-		strings.NewReplacer("{op}", op, "{attempt}", attempt, "{secret}", grant.text("attempt.secret"), "{run}", run, "{decision}", decision, "{token}", token),
+		strings.NewReplacer("{op}", op, "{attempt}", attempt, "{secret}", grant.text("attempt.secret"), "{run}", run, "{decision}", decision, "{token}", token, "{document}", document),
 		strings.NewReplacer("{op}", flip(op), "{attempt}", flip(strings.TrimSuffix(attempt, number))+number, "{secret}", grant.text("attempt.secret"),
-			"{run}", flip(run), "{decision}", flip(decision), "{token}", flip(token))}
+			"{run}", flip(run), "{decision}", flip(decision), "{token}", flip(token), "{document}", strings.Repeat("0", 64))}
 }
 
 // trespass is a request for what another tenant has. code: it is answered as if
@@ -75,6 +76,13 @@ var trespasses = map[string]trespass{
 	"POST /v1/operations/{id}/fork":      {"/v1/operations/{op}/fork", `{"key":"k","reason":"mine"}`, "operation_not_found", nil},
 	"GET /v1/operations/{id}/replay":     {"/v1/operations/{op}/replay", "", "operation_not_found", nil},
 	"POST /v1/operations/{id}/replay":    {"/v1/operations/{op}/replay", `{"reason":"mine"}`, "operation_not_found", nil},
+	"GET /v1/approvals":                  {"/v1/approvals", "", "", empty("approvals")},
+	"GET /v1/operations/{id}/approval":   {"/v1/operations/{op}/approval", "", "operation_not_found", nil},
+	"POST /v1/operations/{id}/approve":   {"/v1/operations/{op}/approve", `{"digest":"0000000000000000000000000000000000000000000000000000000000000001","contract_version":"v"}`, "operation_not_found", nil},
+	"POST /v1/operations/{id}/reject":    {"/v1/operations/{op}/reject", `{"digest":"0000000000000000000000000000000000000000000000000000000000000001","reason":"mine"}`, "operation_not_found", nil},
+	"POST /v1/operations/{id}/assign":    {"/v1/operations/{op}/assign", `{"to":"token:bot","reason":"mine"}`, "operation_not_found", nil},
+	"POST /v1/documents":                 {"/v1/documents", `{"a":1}`, "", func(_ *rivals, a *reply) bool { return a.status == 201 }},
+	"GET /v1/documents/{sha256}":         {"/v1/documents/{document}", "", "document_not_found", nil},
 	"GET /v1/tools":                      {"/v1/tools", "", "", func(_ *rivals, a *reply) bool { return !strings.Contains(a.raw, `"ours"`) }},
 	"GET /v1/tools/{name}":               {"/v1/tools/" + unsafely, "", "", func(_ *rivals, a *reply) bool { return !strings.Contains(a.raw, `"ours"`) }},
 	"POST /v1/tools/{name}/call":         {"/v1/tools/" + anew + "/call", firstInput, "", ownFresh},
