@@ -51,7 +51,14 @@ func newClient(c *cobra.Command) (*client, error) {
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, usageError("server %q is not an http:// or https:// address", cfg.Server)
 	}
-	return &client{base: strings.TrimRight(cfg.Server, "/"), token: cfg.Token, http: &http.Client{
+	token, err := cfg.bearer()
+	if err != nil {
+		return nil, err
+	}
+	if token != "" && u.Scheme == "http" && !isLoopback(u.Hostname()) {
+		return nil, usageError("the token would travel in clear to %s: ask by https://", u.Host)
+	}
+	return &client{base: strings.TrimRight(cfg.Server, "/"), token: token, http: &http.Client{
 		Timeout: onceward.MaxWait + 30*time.Second,
 		// Why: onceward redirects nobody, and a write, with its token, belongs to
 		// the address that was given.

@@ -24,6 +24,13 @@ type config struct {
 	Contracts []string      `yaml:"contracts"`
 	Server    string        `yaml:"server"`
 	Token     string        `yaml:"token"`
+	TokenFile string        `yaml:"token_file"`
+	Auth      string        `yaml:"auth"`
+	TLSCert   string        `yaml:"tls_cert"`
+	TLSKey    string        `yaml:"tls_key"`
+	Proxied   bool          `yaml:"behind_tls_proxy"`
+	Hosts     []string      `yaml:"hosts"`
+	OIDC      *oidcConfig   `yaml:"oidc"`
 	Drain     time.Duration `yaml:"drain"`
 	LogLevel  string        `yaml:"log_level"`
 }
@@ -43,6 +50,8 @@ func dbFlag(c *cobra.Command) {
 
 func serverFlag(c *cobra.Command) {
 	c.PersistentFlags().String("server", defaultServer, "server to ask (ONCEWARD_SERVER)")
+	c.PersistentFlags().String("token", "", "token to ask with; ONCEWARD_TOKEN or a file keeps it out of process lists")
+	c.PersistentFlags().String("token-file", "", "file with the token, for its owner only (ONCEWARD_TOKEN_FILE)")
 }
 
 func contractsFlag(c *cobra.Command) {
@@ -52,7 +61,7 @@ func contractsFlag(c *cobra.Command) {
 // loadConfig merges the three sources. Only the flags that a command declares
 // are looked at.
 func loadConfig(c *cobra.Command) (config, error) {
-	cfg := config{DB: defaultDB, Listen: defaultListen, Server: defaultServer, Drain: defaultDrain, LogLevel: "info"}
+	cfg := config{DB: defaultDB, Listen: defaultListen, Server: defaultServer, Drain: defaultDrain, LogLevel: "info", Auth: authAuto}
 	if err := cfg.readFile(c); err != nil {
 		return cfg, err
 	}
@@ -81,19 +90,28 @@ func (cfg *config) readFile(c *cobra.Command) error {
 	dec := yaml.NewDecoder(bytes.NewReader(data), yaml.Strict())
 	if err := dec.Decode(cfg); err != nil {
 		return &onceward.Error{Code: onceward.CodeConfigInvalid, Op: "read configuration", Message: name + ": " + yaml.FormatError(err, false, false),
-			Hint: "the members are db, listen, contracts, server, token, drain and log_level"}
+			Hint: "the members are db, listen, contracts, server, token, token_file, drain, log_level, auth, tls_cert, tls_key, behind_tls_proxy, hosts and oidc"}
 	}
 	return nil
 }
 
 func (cfg *config) readEnv(get func(string) string) error {
-	for name, dst := range map[string]*string{"ONCEWARD_DB": &cfg.DB, "ONCEWARD_LISTEN": &cfg.Listen, "ONCEWARD_SERVER": &cfg.Server, "ONCEWARD_TOKEN": &cfg.Token, "ONCEWARD_LOG_LEVEL": &cfg.LogLevel} {
+	for name, dst := range map[string]*string{"ONCEWARD_DB": &cfg.DB, "ONCEWARD_LISTEN": &cfg.Listen, "ONCEWARD_SERVER": &cfg.Server, "ONCEWARD_TOKEN": &cfg.Token, "ONCEWARD_TOKEN_FILE": &cfg.TokenFile, "ONCEWARD_AUTH": &cfg.Auth, "ONCEWARD_TLS_CERT": &cfg.TLSCert, "ONCEWARD_TLS_KEY": &cfg.TLSKey, "ONCEWARD_LOG_LEVEL": &cfg.LogLevel} {
 		if v := get(name); v != "" {
 			*dst = v
 		}
 	}
 	if v := get("ONCEWARD_CONTRACTS"); v != "" {
 		cfg.Contracts = strings.Split(v, ",")
+	}
+	if v := get("ONCEWARD_HOSTS"); v != "" {
+		cfg.Hosts = strings.Split(v, ",")
+	}
+	if v := get("ONCEWARD_BEHIND_TLS_PROXY"); v != "" {
+		if v != "true" && v != "false" {
+			return &onceward.Error{Code: onceward.CodeConfigInvalid, Op: "read configuration", Message: "ONCEWARD_BEHIND_TLS_PROXY is neither true nor false"}
+		}
+		cfg.Proxied = v == "true"
 	}
 	if v := get("ONCEWARD_DRAIN"); v != "" {
 		d, err := time.ParseDuration(v)
@@ -106,7 +124,8 @@ func (cfg *config) readEnv(get func(string) string) error {
 }
 
 func (cfg *config) readFlags(flags *pflag.FlagSet) error {
-	for name, dst := range map[string]*string{"db": &cfg.DB, "listen": &cfg.Listen, "server": &cfg.Server, "log-level": &cfg.LogLevel} {
+	for name, dst := range map[string]*string{"db": &cfg.DB, "listen": &cfg.Listen, "server": &cfg.Server, "log-level": &cfg.LogLevel,
+		"token": &cfg.Token, "token-file": &cfg.TokenFile, "auth": &cfg.Auth, "tls-cert": &cfg.TLSCert, "tls-key": &cfg.TLSKey} {
 		if f := flags.Lookup(name); f != nil && f.Changed {
 			*dst = f.Value.String()
 		}
@@ -117,6 +136,16 @@ func (cfg *config) readFlags(flags *pflag.FlagSet) error {
 			return err
 		}
 		cfg.Contracts = v
+	}
+	if f := flags.Lookup("hosts"); f != nil && f.Changed {
+		v, err := flags.GetStringSlice("hosts")
+		if err != nil {
+			return err
+		}
+		cfg.Hosts = v
+	}
+	if f := flags.Lookup("behind-tls-proxy"); f != nil && f.Changed {
+		cfg.Proxied = f.Value.String() == "true"
 	}
 	if f := flags.Lookup("drain"); f != nil && f.Changed {
 		v, err := flags.GetDuration("drain")

@@ -55,7 +55,7 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"ready": ready, "post": post200, "opid": operationID, "stop": stopBackground, "signal": signalBackground, "eventually": eventually,
-			"exits": exitsWith, "stranger": startStranger},
+			"exits": exitsWith, "stranger": startStranger, "eventually-refused": eventuallyRefused, "tokenid": tokenID, "grepsecret": grepSecret},
 	})
 }
 

@@ -21,7 +21,8 @@ func newServe() *cobra.Command {
 	var force bool
 	c := &cobra.Command{
 		Use: "serve", Short: "Run the server", Args: cobra.NoArgs,
-		Long: "Serves the HTTP API on a loopback address. SIGHUP loads the contracts anew: operations that live keep\n" +
+		Long: "Serves the HTTP API. Beyond loopback it wants credentials demanded (--auth required, or oidc in the\n" +
+			"configuration) and TLS. SIGHUP loads contracts and certificate anew: operations that live keep\n" +
 			"theirs, and a broken file changes nothing. SIGTERM drains: running attempts end and are recorded.",
 		Example: "  onceward serve --contracts ./contracts\n  onceward serve --db postgres://onceward@localhost/onceward --contracts ./contracts",
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -35,7 +36,8 @@ func newServe() *cobra.Command {
 	dbFlag(c)
 	contractsFlag(c)
 	f := c.Flags()
-	f.String("listen", defaultListen, "address to listen on, loopback only (ONCEWARD_LISTEN)")
+	f.String("listen", defaultListen, "address to listen on; beyond loopback with --auth required and TLS only (ONCEWARD_LISTEN)")
+	accessFlags(f)
 	f.Duration("drain", defaultDrain, "how long running attempts may take to end (ONCEWARD_DRAIN)")
 	f.String("log-level", "info", "debug, info, warn or error (ONCEWARD_LOG_LEVEL)")
 	f.BoolVar(&force, "reactivate", false, "put contract versions in force again that were superseded")
@@ -47,7 +49,11 @@ func serve(ctx context.Context, c *cobra.Command, cfg config, force bool) error 
 	if err != nil {
 		return err
 	}
-	l, err := webserver.Listen(ctx, cfg.Listen, false)
+	a, err := cfg.access()
+	if err != nil {
+		return err
+	}
+	l, err := webserver.Listen(ctx, cfg.Listen, a.open)
 	if err != nil {
 		return err
 	}
@@ -55,19 +61,19 @@ func serve(ctx context.Context, c *cobra.Command, cfg config, force bool) error 
 	if err != nil {
 		return errors.Join(err, l.Close())
 	}
-	api, err := httpapi.New(httpapi.Options{Ledger: e.ledger, Log: log})
+	api, handler, err := a.guarded(e.ledger, log)
 	if err != nil {
 		return errors.Join(err, l.Close(), e.close(cfg.Drain))
 	}
-	srv, err := webserver.New(webserver.Options{Handler: api, Listener: l, Log: log, Refuse: httpapi.WriteProblem})
+	srv, err := webserver.New(webserver.Options{Handler: handler, Listener: l, Log: log, Refuse: httpapi.WriteProblem, Hosts: cfg.Hosts, TLS: a.tls()})
 	if err != nil {
 		return errors.Join(err, l.Close(), e.close(cfg.Drain))
 	}
-	log.Info("serving", "address", "http://"+l.Addr().String(), "contracts", len(e.ledger.Tools()), "replica", e.ledger.Owner(), "version", versionText())
+	log.Info("serving", "address", a.scheme()+l.Addr().String(), "contracts", len(e.ledger.Tools()), "replica", e.ledger.Owner(), "version", versionText())
+	stopReload := e.reloadOnHangup(ctx, cfg.Contracts, force, a.reload)
+	defer stopReload()
 	served := make(chan error, 1)
 	go func() { served <- srv.Serve() }()
-	stopReload := e.reloadOnHangup(ctx, cfg.Contracts, force)
-	defer stopReload()
 	select {
 	case err = <-served:
 	case <-ctx.Done():
@@ -86,14 +92,17 @@ func drain(srv *webserver.Server, within time.Duration) error {
 	return srv.Shutdown(ctx)
 }
 
-// reloadOnHangup loads the contracts anew at each SIGHUP.
-func (e *engine) reloadOnHangup(ctx context.Context, paths []string, force bool) (stop func()) {
+// reloadOnHangup loads the contracts and the certificate anew at each SIGHUP.
+func (e *engine) reloadOnHangup(ctx context.Context, paths []string, force bool, certificate func() error) (stop func()) {
 	hup := make(chan os.Signal, 1)
 	signal.Notify(hup, syscall.SIGHUP)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		for range hup {
+			if err := certificate(); err != nil {
+				e.log.Error("certificate not reloaded: the one in use stays", "error", err)
+			}
 			if err := e.reload(ctx, paths, force); err != nil {
 				e.log.Error("contracts not reloaded: those in force stay", "error", err)
 				continue

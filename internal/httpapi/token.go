@@ -91,23 +91,26 @@ var tokenRoutes = []route{
 	},
 }
 
-func tokenView(t *onceward.Token) Token {
+// ShowToken is a token as answers show it.
+func ShowToken(t *onceward.Token) Token {
 	return Token{ID: string(t.ID), Tenant: string(t.Tenant), Subject: t.Subject, Roles: stringsOf(t.Scope.Roles), Groups: t.Scope.Groups,
 		Tools: stringsOf(t.Scope.Tools), Effects: namesOf(t.Scope.Effects), Note: t.Note, CreatedBy: t.CreatedBy, CreatedAt: t.CreatedAt.UTC(),
 		ExpiresAt: t.ExpiresAt.UTC(), RevokedBy: t.RevokedBy, RevokedAt: t.RevokedAt.UTC(), LastUsedAt: t.LastUsedAt.UTC()}
 }
 
-// scope reads names; which of them may be given is the root's matter.
-func (in *TokenRequest) scope() (s onceward.Scope, err error) {
-	s.Groups = in.Groups
+// Asked is the request in the root's terms; which of the names may be given is
+// its matter. A lifetime of 0 is the usual one.
+func (in *TokenRequest) Asked(lifetime time.Duration) (r onceward.TokenRequest, err error) {
+	r = onceward.TokenRequest{Subject: in.Subject, Note: text(in.Note), Lifetime: lifetime}
+	r.Scope.Groups = in.Groups
 	for _, name := range in.Roles {
-		s.Roles = append(s.Roles, onceward.Role(name))
+		r.Scope.Roles = append(r.Scope.Roles, onceward.Role(name))
 	}
 	for _, name := range in.Tools {
-		s.Tools = append(s.Tools, onceward.ToolName(name))
+		r.Scope.Tools = append(r.Scope.Tools, onceward.ToolName(name))
 	}
-	s.Effects, err = onceward.ParseEffects(in.Effects)
-	return s, err
+	r.Scope.Effects, err = onceward.ParseEffects(in.Effects)
+	return r, err
 }
 
 // issueToken is POST /v1/tokens.
@@ -116,19 +119,19 @@ func issueToken(c *call) error {
 	if err := c.read(&in, true); err != nil {
 		return err
 	}
-	scope, err := in.scope()
+	lifetime := time.Duration(0)
+	if in.Lifetime != nil {
+		lifetime = max(time.Duration(*in.Lifetime), 1) // the usual one is had by leaving it out
+	}
+	r, err := in.Asked(lifetime)
 	if err != nil {
 		return err
-	}
-	r := onceward.TokenRequest{Subject: in.Subject, Scope: scope, Note: text(in.Note)}
-	if in.Lifetime != nil {
-		r.Lifetime = max(time.Duration(*in.Lifetime), 1) // none is asked for by leaving it out
 	}
 	t, secret, err := c.ledger.IssueToken(c.req.Context(), c.who, r)
 	if err != nil {
 		return err
 	}
-	writeJSON(c.w, http.StatusCreated, mediaJSON, &IssuedToken{Token: tokenView(t), Secret: secret})
+	writeJSON(c.w, http.StatusCreated, mediaJSON, &IssuedToken{Token: ShowToken(t), Secret: secret})
 	return nil
 }
 
@@ -152,7 +155,7 @@ func listTokens(c *call) error {
 	}
 	page := TokenPage{Tokens: make([]Token, len(all))}
 	for i := range all {
-		page.Tokens[i] = tokenView(&all[i])
+		page.Tokens[i] = ShowToken(&all[i])
 	}
 	if len(all) == limit {
 		page.Next = string(all[limit-1].ID)
@@ -171,7 +174,7 @@ func revokeToken(c *call) error {
 	if err != nil {
 		return err
 	}
-	writeJSON(c.w, http.StatusOK, mediaJSON, &TokenAnswer{Token: tokenView(t)})
+	writeJSON(c.w, http.StatusOK, mediaJSON, &TokenAnswer{Token: ShowToken(t)})
 	return nil
 }
 

@@ -20,6 +20,7 @@ type guard struct {
 	next     http.Handler
 	refuse   func(http.ResponseWriter, *http.Request, error)
 	port     string   // of the listener
+	noPort   string   // what a Host header without a port means
 	loopback bool     // the listener's names are those of loopback
 	hosts    []string // further names, host or host:port, lower case
 	origins  []string // further origins, scheme://host[:port], lower case
@@ -66,7 +67,7 @@ func (g *guard) knowsHost(hostport string) bool {
 		return true
 	}
 	hostport = strings.ToLower(hostport)
-	host, port := splitHost(hostport)
+	host, port := g.splitHost(hostport)
 	for _, h := range g.hosts {
 		if h == hostport || h == host {
 			return true
@@ -75,12 +76,11 @@ func (g *guard) knowsHost(hostport string) bool {
 	return g.loopback && port == g.port && isLoopbackName(host)
 }
 
-// splitHost splits a Host header; the port is "80" where none is given, and the
-// host loses the brackets of an IPv6 address.
-func splitHost(hostport string) (host, port string) {
+// splitHost splits a Host header; the host loses the brackets of an IPv6 address.
+func (g *guard) splitHost(hostport string) (host, port string) {
 	host, port, err := net.SplitHostPort(hostport)
 	if err != nil {
-		return strings.TrimSuffix(strings.TrimPrefix(hostport, "["), "]"), "80"
+		return strings.TrimSuffix(strings.TrimPrefix(hostport, "["), "]"), g.noPort
 	}
 	return host, port
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/onceward/onceward"
 )
 
-// Listen listens on a TCP address, host:port. Unless requests are authenticated,
-// only loopback addresses are taken, so that nobody else on the network is ever
+// Listen listens on a TCP address, host:port. Unless requests are authenticated
+// and what carries them is encrypted, only loopback addresses are taken, so that nobody else on the network is ever
 // the implicit local principal. CodeConfigInvalid says what is wrong with the
 // address; a name has to mean loopback by all that it resolves to.
 func Listen(ctx context.Context, address string, authenticated bool) (net.Listener, error) {
@@ -49,6 +49,6 @@ func onlyLoopback(ctx context.Context, host string) error {
 }
 
 func errNotLoopback(what string, cause error) error {
-	return &onceward.Error{Code: onceward.CodeConfigInvalid, Op: "listen", Message: what + " is not a loopback address, and no authentication is configured", Err: cause,
-		Hint: "listen on 127.0.0.1, or configure authentication: without it everybody who reaches the address may do everything"}
+	return &onceward.Error{Code: onceward.CodeConfigInvalid, Op: "listen", Message: what + " is not a loopback address: beyond that, credentials are demanded, and TLS keeps them", Err: cause,
+		Hint: "listen on 127.0.0.1; or give --auth required and --tls-cert with --tls-key, or --behind-tls-proxy where something else ends TLS"}
 }

@@ -2,6 +2,7 @@ package webserver
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"log/slog"
 	"net"
@@ -44,6 +45,8 @@ type Options struct {
 	Hosts []string
 	// Origins are further origins, scheme://host[:port], whose pages may ask.
 	Origins []string
+	// TLS is how connections are secured (see Certificate); nil: they are not.
+	TLS *tls.Config
 
 	HeaderTimeout, RequestTimeout, AnswerTimeout, IdleTimeout time.Duration
 	HeaderBytesMax, ConnectionsMax                            int
@@ -74,6 +77,7 @@ func New(opts Options) (*Server, error) {
 		// connection as soon as the request has been read (a test holds it to that).
 		ReadTimeout:  orElse(opts.RequestTimeout, DefaultRequestTimeout),
 		WriteTimeout: orElse(opts.AnswerTimeout, DefaultAnswerTimeout),
+		TLSConfig:    opts.TLS,
 		IdleTimeout:  orElse(opts.IdleTimeout, DefaultIdleTimeout),
 		// Why twice the limit: what net/http refuses is answered in plain text; what
 		// is read, and over the limit, the guard refuses as everything else is.
@@ -93,7 +97,10 @@ func orElse[T comparable](value, otherwise T) T {
 }
 
 func newGuard(opts Options) *guard {
-	g := &guard{next: opts.Handler, refuse: opts.Refuse, headerBytesMax: orElse(opts.HeaderBytesMax, DefaultHeaderBytesMax), hosts: lower(opts.Hosts), origins: lower(opts.Origins)}
+	g := &guard{noPort: "80", next: opts.Handler, refuse: opts.Refuse, headerBytesMax: orElse(opts.HeaderBytesMax, DefaultHeaderBytesMax), hosts: lower(opts.Hosts), origins: lower(opts.Origins)}
+	if opts.TLS != nil {
+		g.noPort = "443"
+	}
 	if a, ok := opts.Listener.Addr().(*net.TCPAddr); ok {
 		_, g.port, _ = net.SplitHostPort(a.String())
 		g.loopback = a.IP.IsLoopback()
@@ -118,7 +125,11 @@ func (s *Server) Addr() net.Addr { return s.listener.Addr() }
 
 // Serve serves until Shutdown, and then returns nil.
 func (s *Server) Serve() error {
-	if err := s.http.Serve(s.listener); !errors.Is(err, http.ErrServerClosed) {
+	serve := s.http.Serve
+	if s.http.TLSConfig != nil {
+		serve = func(l net.Listener) error { return s.http.ServeTLS(l, "", "") }
+	}
+	if err := serve(s.listener); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}
 	return nil

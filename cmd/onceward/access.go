@@ -1,0 +1,184 @@
+package main
+
+import (
+	"crypto/tls"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"runtime"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/onceward/onceward"
+	"github.com/onceward/onceward/internal/auth"
+	"github.com/onceward/onceward/internal/httpapi"
+	"github.com/onceward/onceward/internal/webserver"
+)
+
+// What --auth may say.
+const (
+	authAuto     = "auto"     // credentials are demanded once a token was made
+	authRequired = "required" // always
+)
+
+func accessFlags(f *pflag.FlagSet) {
+	f.String("auth", authAuto, "auto: demand credentials once a token was ever made; required: always (ONCEWARD_AUTH)")
+	f.String("tls-cert", "", "certificate with its chain, PEM; read anew at SIGHUP (ONCEWARD_TLS_CERT)")
+	f.String("tls-key", "", "its key (ONCEWARD_TLS_KEY)")
+	f.Bool("behind-tls-proxy", false, "something in front ends TLS: demand credentials, and mark cookies as secure (ONCEWARD_BEHIND_TLS_PROXY)")
+	f.StringSlice("hosts", nil, "names by which the server is reached, host or host:port (ONCEWARD_HOSTS, comma-separated)")
+}
+
+// oidcConfig is the member oidc of the configuration file.
+type oidcConfig struct {
+	Issuer           string                     `yaml:"issuer"`
+	ClientID         string                     `yaml:"client_id"`
+	ClientSecretEnv  string                     `yaml:"client_secret_env"`
+	ClientSecretFile string                     `yaml:"client_secret_file"`
+	RedirectURL      string                     `yaml:"redirect_url"`
+	Scopes           []string                   `yaml:"scopes"`
+	Tenant           string                     `yaml:"tenant"`
+	TenantClaim      string                     `yaml:"tenant_claim"`
+	Tenants          map[string]onceward.Tenant `yaml:"tenants"`
+	RolesClaim       string                     `yaml:"roles_claim"`
+	Roles            map[string][]onceward.Role `yaml:"roles"`
+	GroupsClaim      string                     `yaml:"groups_claim"`
+	Groups           map[string]string          `yaml:"groups"`
+}
+
+// access is who reaches a server, and over what.
+type access struct {
+	cfg         *config
+	required    bool // credentials are always demanded
+	open        bool // it may listen beyond loopback
+	certificate *webserver.Certificate
+}
+
+// access checks what the configuration says of it.
+func (cfg *config) access() (*access, error) {
+	invalid := func(format string, args ...any) error {
+		return &onceward.Error{Code: onceward.CodeConfigInvalid, Op: "read configuration", Message: fmt.Sprintf(format, args...)}
+	}
+	a := &access{cfg: cfg}
+	switch {
+	case cfg.Auth != authAuto && cfg.Auth != authRequired:
+		return nil, invalid("auth is %q, and neither auto nor required", cfg.Auth)
+	case (cfg.TLSCert == "") != (cfg.TLSKey == ""):
+		return nil, invalid("tls-cert and tls-key go together")
+	case cfg.TLSCert != "" && cfg.Proxied:
+		return nil, invalid("either tls-cert or behind-tls-proxy says who ends TLS")
+	}
+	a.required = cfg.Auth == authRequired || cfg.OIDC != nil || cfg.Proxied
+	a.open = a.required && (cfg.TLSCert != "" || cfg.Proxied)
+	var err error
+	if cfg.TLSCert != "" {
+		a.certificate, err = webserver.OpenCertificate(cfg.TLSCert, cfg.TLSKey)
+	}
+	return a, err
+}
+
+func (a *access) tls() *tls.Config {
+	if a.certificate == nil {
+		return nil
+	}
+	return a.certificate.Config()
+}
+
+func (a *access) scheme() string {
+	if a.certificate == nil {
+		return "http://"
+	}
+	return "https://"
+}
+
+func (a *access) reload() error {
+	if a.certificate == nil {
+		return nil
+	}
+	return a.certificate.Reload()
+}
+
+// guarded is the API behind authentication, and what serves it.
+func (a *access) guarded(l *onceward.Ledger, log *slog.Logger) (*httpapi.API, http.Handler, error) {
+	who, err := auth.New(auth.Options{Ledger: l, Required: a.required, Secure: a.certificate != nil || a.cfg.Proxied})
+	if err != nil {
+		return nil, nil, err
+	}
+	var signIn *auth.SignIn
+	if a.cfg.OIDC != nil {
+		if signIn, err = a.cfg.OIDC.signIn(who, log); err != nil {
+			return nil, nil, err
+		}
+	}
+	api, err := httpapi.New(httpapi.Options{Ledger: l, Log: log, Authenticate: who.Authenticate})
+	if err != nil {
+		return nil, nil, err
+	}
+	return api, who.Handler(api, signIn, httpapi.WriteProblem), nil
+}
+
+func (o *oidcConfig) signIn(who *auth.Authenticator, log *slog.Logger) (*auth.SignIn, error) {
+	secret := ""
+	switch {
+	case o.ClientSecretEnv != "" && o.ClientSecretFile != "":
+		return nil, onceward.Errorf(onceward.CodeConfigInvalid, "oidc: either client_secret_env or client_secret_file says where the secret is")
+	case o.ClientSecretEnv != "":
+		if secret = os.Getenv(o.ClientSecretEnv); secret == "" {
+			return nil, onceward.Errorf(onceward.CodeConfigInvalid, "oidc: the variable %s is empty", o.ClientSecretEnv)
+		}
+	case o.ClientSecretFile != "":
+		var err error
+		if secret, err = readSecret(o.ClientSecretFile); err != nil {
+			return nil, err
+		}
+	}
+	return auth.NewSignIn(who, auth.OIDC{Issuer: o.Issuer, ClientID: o.ClientID, ClientSecret: secret, RedirectURL: o.RedirectURL, Scopes: o.Scopes, Log: log,
+		Claims: auth.Claims{Tenant: onceward.Tenant(o.Tenant), TenantClaim: o.TenantClaim, Tenants: o.Tenants, RolesClaim: o.RolesClaim, Roles: o.Roles,
+			GroupsClaim: o.GroupsClaim, Groups: o.Groups}})
+}
+
+// bearer is the token that a command asks with; empty: none.
+func (cfg *config) bearer() (string, error) {
+	if cfg.Token != "" || cfg.TokenFile == "" {
+		return cfg.Token, nil
+	}
+	return readSecret(cfg.TokenFile)
+}
+
+// secretBytesMax is the longest secret in a file.
+const secretBytesMax = 4096
+
+// readSecret reads a file that only its owner can read.
+func readSecret(name string) (string, error) {
+	refuse := func(message, hint string, err error) error {
+		return &onceward.Error{Code: onceward.CodeConfigInvalid, Op: "read secret", Message: message, Hint: hint, Err: err}
+	}
+	info, err := os.Stat(name)
+	if err != nil {
+		return "", refuse("the file "+name+" cannot be read", "", err)
+	}
+	if runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 {
+		return "", refuse(fmt.Sprintf("others can read %s: its mode is %04o", name, info.Mode().Perm()), "chmod 600 "+name, nil)
+	}
+	if info.Mode()&fs.ModeType != 0 || info.Size() > secretBytesMax {
+		return "", refuse("the file "+name+" holds no secret: it is no file, or too long", "", nil)
+	}
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return "", refuse("the file "+name+" cannot be read", "", err)
+	}
+	secret := strings.TrimSpace(string(data))
+	if secret == "" {
+		return "", refuse("the file "+name+" is empty", "", nil)
+	}
+	return secret, nil
+}
+
+func isLoopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
