@@ -260,6 +260,8 @@ func TestOperationOfAnotherBranchIsNeverMade(t *testing.T) {
 	onEachStore(t, keyed(), func(t *testing.T, w *world) {
 		run, other := w.startRun("mail-1"), w.startRun("mail-2")
 		person := w.decide(run.ID, "classify", `{"a":1}`, pinning(`{"category":"person"}`)).Step
+		third := w.startRun("mail-3")
+		refund := w.decide(third.ID, "classify", `{"a":1}`, pinning(`{"category":"refund"}`)).Step
 		word := w.decide(run.ID, "word", `{"a":1}`, pinning(`{"text":"dear sir"}`)).Step
 		refused := map[string]struct {
 			edit func(*onceward.Intent)
@@ -267,6 +269,7 @@ func TestOperationOfAnotherBranchIsNeverMade(t *testing.T) {
 		}{
 			"a tool that the branch does not name":  {func(in *onceward.Intent) { in.Decision = person.ID }, onceward.CodeBranchForbids},
 			"another branch than the pinned one":    {func(in *onceward.Intent) { in.Decision, in.Branch = person.ID, "refund" }, onceward.CodeBranchForbids},
+			"a branch that its caller made up":      {func(in *onceward.Intent) { in.Decision, in.Branch = refund.ID, "person" }, onceward.CodeBranchForbids},
 			"a step that has no branches":           {func(in *onceward.Intent) { in.Decision = word.ID }, onceward.CodeBranchForbids},
 			"the run without its decision":          {func(in *onceward.Intent) { in.Run = run.ID.String() }, onceward.CodeBranchForbids},
 			"a decision of another run":             {func(in *onceward.Intent) { in.Run, in.Decision = other.ID.String(), person.ID }, onceward.CodeInvalidRequest},
