@@ -210,3 +210,14 @@ func (l *Ledger) note(ctx context.Context, e AuditEvent) {
 func (l *Ledger) Note(ctx context.Context, p Principal, action AuditAction, subject, reason, detail string) {
 	l.note(ctx, AuditEvent{Tenant: p.Tenant, Actor: p.String(), Action: action, Subject: subject, Reason: reason, Detail: detail})
 }
+
+// TokenIssued is the audit event of a new token; never of its secret.
+func TokenIssued(t *Token) AuditEvent {
+	roles := "roles " + inWords(t.Scope.Roles)
+	return NewAuditEvent(AuditEvent{Tenant: t.Tenant, Actor: t.CreatedBy, Action: AuditTokenIssued, Subject: string(t.ID), Reason: t.Note, Detail: t.Subject + ": " + roles})
+}
+
+// TokenRevoked is the audit event of a token's end.
+func TokenRevoked(t *Token) AuditEvent {
+	return NewAuditEvent(AuditEvent{Tenant: t.Tenant, Actor: t.RevokedBy, Action: AuditTokenRevoked, Subject: string(t.ID), Detail: t.Subject})
+}

@@ -131,31 +131,31 @@ type Auditor struct {
 	Actor string                                   // who prunes, in the trail
 }
 
-// Step makes at most one seal or one checkpoint, or prunes a stretch. worked is
-// false if there was nothing to do.
+// Step seals what is there, signs where that is due, and prunes a stretch. worked
+// is true if there may be more: the rows of one seal are what came since the last
+// step, so whoever rests in between makes fewer and longer ones.
 func (a *Auditor) Step(ctx context.Context) (worked bool, err error) {
 	last, err := a.Store.LastSeal(ctx)
 	if err != nil {
 		return false, err
 	}
-	if sealed, err := a.seal(ctx, last); err != nil || sealed {
-		return sealed, err
-	}
-	if last == nil {
-		return false, nil
+	last, full, err := a.seal(ctx, last)
+	if err != nil || full || last == nil {
+		return full, err
 	}
 	now, err := a.Now(ctx)
 	if err != nil {
 		return false, err
 	}
-	if signed, err := a.sign(ctx, last, now); err != nil || signed {
-		return signed, err
+	if err := a.sign(ctx, last, now); err != nil {
+		return false, err
 	}
 	return a.prune(ctx, last, now)
 }
 
-// seal closes the stretch after the last seal.
-func (a *Auditor) seal(ctx context.Context, last *Seal) (bool, error) {
+// seal closes the stretch after the last seal, and returns the newest one. full:
+// there may be more than one seal takes.
+func (a *Auditor) seal(ctx context.Context, last *Seal) (newest *Seal, full bool, err error) {
 	next := Seal{Number: 1}
 	if last != nil {
 		next = Seal{Number: last.Number + 1, Previous: last.Hash, Journal: last.Journal, Events: last.Events}
@@ -163,8 +163,9 @@ func (a *Auditor) seal(ctx context.Context, last *Seal) (bool, error) {
 	for _, source := range AllAuditSources {
 		rows, err := a.Store.AuditRows(ctx, AuditQuery{Source: source, After: *next.last(source), Limit: SealRowsMax})
 		if err != nil {
-			return false, err
+			return last, false, err
 		}
+		full = full || len(rows) == SealRowsMax
 		for i := range rows {
 			next.Rows = appendSealed(next.Rows, SealedRow{source, rows[i].Place, HashAuditRow(&rows[i])})
 			*next.last(source) = rows[i].Place
@@ -172,37 +173,35 @@ func (a *Auditor) seal(ctx context.Context, last *Seal) (bool, error) {
 		}
 	}
 	if next.Count == 0 {
-		return false, nil
+		return last, false, nil
 	}
 	// Why after the rows were read: whoever looks for what happened before a time
 	// goes by the times of seals, and no row is younger than its seal.
 	now, err := a.Now(ctx)
 	if err != nil {
-		return false, err
+		return last, false, err
 	}
 	next.At = now.UTC().Truncate(time.Microsecond)
 	next.Hash = next.sum()
-	if _, err := a.Store.AppendSeal(ctx, next); err != nil {
-		return false, err
+	applied, err := a.Store.AppendSeal(ctx, next)
+	if err != nil || !applied { // another was first: it seals the rest as well
+		return last, false, err
 	}
-	return true, nil // also where another was first: there may be more
+	return &next, full, nil
 }
 
 // sign signs the newest seal, unless that was done lately.
-func (a *Auditor) sign(ctx context.Context, last *Seal, now time.Time) (bool, error) {
+func (a *Auditor) sign(ctx context.Context, last *Seal, now time.Time) error {
 	if len(a.Key) == 0 {
-		return false, nil
+		return nil
 	}
 	newest, err := a.Store.LastCheckpoint(ctx)
-	if err != nil {
-		return false, err
-	}
-	if newest != nil && (newest.Number >= last.Number || now.Sub(newest.At) < CheckpointEvery) {
-		return false, nil
+	if err != nil || newest != nil && (newest.Number >= last.Number || now.Sub(newest.At) < CheckpointEvery) {
+		return err
 	}
 	c := Checkpoint{Number: last.Number, At: now.UTC().Truncate(time.Microsecond), Hash: last.Hash, Key: a.Key.Public().(ed25519.PublicKey)}
 	c.Signature = ed25519.Sign(a.Key, c.signed())
-	return true, a.Store.PutCheckpoint(ctx, c)
+	return a.Store.PutCheckpoint(ctx, c)
 }
 
 // prune removes what is older than Keep, in whole seals.

@@ -165,6 +165,7 @@ func (l *Ledger) IssueToken(ctx context.Context, p Principal, r TokenRequest) (*
 	if err := l.store.PutToken(ctx, t); err != nil {
 		return nil, "", fmt.Errorf("store token %s: %w", t.ID, err)
 	}
+	l.note(ctx, TokenIssued(&t))
 	l.tokens.any.mu.Lock()
 	defer l.tokens.any.mu.Unlock()
 	l.tokens.any.yes = true
@@ -191,6 +192,9 @@ func (l *Ledger) RevokeToken(ctx context.Context, p Principal, id TokenID) (*Tok
 	}
 	t, err := Revoke(ctx, l.store, p, id, l.clock.now())
 	l.forgetToken(id, nil)
+	if err == nil && t.RevokedBy == p.String() {
+		l.note(ctx, TokenRevoked(t))
+	}
 	return t, err
 }
 

@@ -44,6 +44,9 @@ func (l *Ledger) SubmitBatch(ctx context.Context, ins []Intent) []BatchAnswer {
 	}
 	all.Wait()
 	crash.again()
+	for i := range out {
+		l.count(ins[i].Principal, ins[i].Tool, out[i].Answer, out[i].Err)
+	}
 	l.levelAnswers(out)
 	return out
 }

@@ -190,6 +190,9 @@ func (l *Ledger) write(ctx context.Context, c Change) (stored *Operation, applie
 	}
 	if c.Tool != nil && l.switches.set(*c.Tool) {
 		l.log.Warn("tool paused", "tool", c.Tool.Tool, "tenant", c.Tool.Tenant, "operation", c.After.ID.String(), "reason", c.Tool.Reason)
+		e := switched(*c.Tool)
+		e.Detail = "by " + c.After.ID.String()
+		l.note(ctx, e)
 	}
 	after := c.After
 	l.waiters.notify(after.ID)

@@ -220,6 +220,9 @@ func (l *Ledger) Redecide(ctx context.Context, p Principal, id DecisionID, versi
 		next.Claim = DecisionClaim{}
 		next.Versions = append(next.Versions, DecisionVersion{Number: now.Number + 1, OpenedAt: at, OpenedBy: p.String(), Reason: reason})
 		stored, applied, err := l.putDecision(ctx, next)
+		if err == nil && applied {
+			l.note(ctx, AuditEvent{Tenant: p.Tenant, Actor: p.String(), Action: AuditDecisionReopened, Subject: id.String(), Reason: reason, Detail: fmt.Sprintf("version %d", now.Number+1)})
+		}
 		if err != nil || applied {
 			return stored, err
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/subtle"
 	"encoding/hex"
+	"fmt"
 	"strings"
 	"time"
 )
@@ -188,6 +189,7 @@ func (l *Ledger) decide(ctx context.Context, p *puttable, first bool) (*Decision
 		case err != nil:
 			return nil, err
 		case applied && stored.Pinned():
+			l.note(ctx, AuditEvent{Tenant: p.run.Tenant, Actor: p.in.Principal.String(), Action: AuditDecisionPinned, Subject: p.id.String(), Detail: "step " + stored.Step + fmt.Sprintf(", version %d", stored.Current().Number)})
 			return &DecisionAnswer{Step: stored, State: DecisionPinned, Decision: DecisionFresh}, nil
 		case applied:
 			return &DecisionAnswer{Step: stored, State: DecisionClaimed, Decision: DecisionFresh, ClaimToken: p.token, LeaseUntil: stored.Claim.Until}, nil

@@ -71,6 +71,7 @@ func (l *Ledger) AddDocument(ctx context.Context, p Principal, mediaType string,
 	if err := l.store.PutDocument(ctx, d); err != nil {
 		return nil, fmt.Errorf("add document %s: %w", d.Digest, err)
 	}
+	l.note(ctx, AuditEvent{Tenant: p.Tenant, Actor: d.Actor, Action: AuditDocumentAdded, Subject: d.Digest.String(), Detail: mediaType})
 	return &d, nil
 }
 

@@ -118,7 +118,7 @@ func (l *Ledger) retiredDuplicate(ctx context.Context, in *Intent, t Tool, op *O
 	}()
 	op, p, won, err := l.takeAnew(ctx, in, t, op, starter{})
 	if Is(err, CodeOperationNotFound) {
-		return l.Submit(ctx, *in) // its tombstone was dropped meanwhile
+		return l.submitUncounted(ctx, *in) // its tombstone was dropped meanwhile
 	}
 	if err != nil {
 		return nil, err

@@ -56,6 +56,7 @@ func (l *Ledger) approveEarly(ctx context.Context, p Principal, id OperationID, 
 	if err := l.store.PutEarlyApproval(ctx, early); err != nil {
 		return nil, fmt.Errorf("approve operation %s: %w", id, err)
 	}
+	l.note(ctx, AuditEvent{Tenant: p.Tenant, Actor: early.Actor, Action: AuditEarlyApproval, Subject: id.String(), Reason: a.Reason, Detail: string(a.Tool) + ", digest " + a.Digest.String()})
 	// Why read again: a claim that came meanwhile has looked for it too early. One
 	// of the two sees the other.
 	op, _, err := l.load(ctx, p.Tenant, id)

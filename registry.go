@@ -49,7 +49,7 @@ func (r *Registry) Activate(ctx context.Context, tools []Tool, force bool) error
 	}
 	for _, name := range slices.Sorted(maps.Keys(next)) {
 		i := next[name].Info()
-		err := r.store.Activate(ctx, ContractVersion{Tool: name, Version: i.Version, Source: i.Source}, force)
+		err := r.store.Activate(ctx, ContractVersion{Tool: name, Version: i.Version, Source: i.Source}, force, inForce(AuditContractInForce, string(name), i.Version))
 		if err != nil {
 			return fmt.Errorf("activate contract %s: %w", name, err)
 		}
@@ -62,6 +62,15 @@ func (r *Registry) Activate(ctx context.Context, tools []Tool, force bool) error
 	r.active = next
 	return nil
 }
+
+// inForce is the audit event of a document that came into force. Who put it
+// there is whoever may change the server's files.
+func inForce(action AuditAction, name, version string) AuditEvent {
+	return NewAuditEvent(AuditEvent{Actor: auditServer, Action: action, Subject: name, Detail: "version " + version})
+}
+
+// auditServer is who does what the server's configuration says.
+const auditServer = "server"
 
 // Active returns the contract in force, or an Error with CodeToolNotFound.
 func (r *Registry) Active(name ToolName) (Tool, error) {

@@ -25,6 +25,16 @@ type Grant struct {
 // Claim claims an intention that the caller performs itself. The same claim
 // token gets the same attempt and secret, so that a lost answer is harmless.
 func (l *Ledger) Claim(ctx context.Context, in Intent, token string) (*Grant, error) {
+	g, err := l.claimUncounted(ctx, in, token)
+	if err != nil {
+		l.count(in.Principal, in.Tool, nil, err)
+		return nil, err
+	}
+	l.count(in.Principal, in.Tool, &g.Answer, nil)
+	return g, nil
+}
+
+func (l *Ledger) claimUncounted(ctx context.Context, in Intent, token string) (*Grant, error) {
 	t, err := l.permitted(in.Principal, in.Tool)
 	if err != nil {
 		return nil, err
@@ -92,7 +102,7 @@ func (l *Ledger) claimStored(ctx context.Context, in *Intent, t Tool, p *Prepare
 		op, p, won, err := l.takeAnew(ctx, in, t, op, first)
 		switch {
 		case Is(err, CodeOperationNotFound):
-			return l.Claim(ctx, *in, token) // its tombstone was dropped meanwhile
+			return l.claimUncounted(ctx, *in, token) // its tombstone was dropped meanwhile
 		case err != nil:
 			return nil, err
 		case won:

@@ -235,6 +235,7 @@ func (l *Ledger) StartRun(ctx context.Context, in RunRequest) (*RunAnswer, error
 	case !applied:
 		return sameRun(&in, digest, stored)
 	}
+	l.note(ctx, AuditEvent{Tenant: r.Tenant, Actor: r.Actor, Action: AuditRunStarted, Subject: id.String(), Detail: r.Workflow + " version " + r.Version})
 	return &RunAnswer{Run: stored, Decision: DecisionFresh}, nil
 }
 
@@ -337,6 +338,7 @@ func (l *Ledger) FinishRun(ctx context.Context, p Principal, id RunID, outcome R
 			return nil, err
 		}
 		if applied {
+			l.note(ctx, AuditEvent{Tenant: r.Tenant, Actor: p.String(), Action: AuditRunFinished, Subject: id.String(), Reason: reason, Detail: string(outcome)})
 			return stored, nil
 		}
 	}

@@ -69,6 +69,7 @@ func (l *Ledger) SignIn(ctx context.Context, p Principal, name string) (id strin
 	if err := l.store.PutSession(ctx, *s); err != nil {
 		return "", nil, fmt.Errorf("store session: %w", err)
 	}
+	l.note(ctx, AuditEvent{Tenant: p.Tenant, Actor: p.String(), Action: AuditSignedIn, Subject: p.Subject, Detail: "roles " + inWords(p.Roles)})
 	return id, s, nil
 }
 

@@ -32,6 +32,12 @@ type Answer struct {
 // Errors leave nothing behind, but for CodeMayBeRecorded: then the same key has
 // to be asked again. CodeCanceled ends only the waiting.
 func (l *Ledger) Submit(ctx context.Context, in Intent) (*Answer, error) {
+	a, err := l.submitUncounted(ctx, in)
+	l.count(in.Principal, in.Tool, a, err)
+	return a, err
+}
+
+func (l *Ledger) submitUncounted(ctx context.Context, in Intent) (*Answer, error) {
 	r, err := l.admit(ctx, &in)
 	if err != nil {
 		return nil, err

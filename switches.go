@@ -156,11 +156,23 @@ func (l *Ledger) PauseTool(ctx context.Context, p Principal, tool ToolName, reas
 		return err
 	}
 	sw := ToolSwitch{Tenant: p.Tenant, Tool: tool, Paused: true, Reason: reason, By: p.String(), At: l.clock.now()}
-	if err := l.store.SetSwitch(ctx, sw); err != nil {
+	if err := l.store.SetSwitch(ctx, sw, switched(sw)); err != nil {
 		return err
 	}
 	l.switches.set(sw)
 	return nil
+}
+
+// switched is the audit event of a switch that somebody threw.
+func switched(sw ToolSwitch) AuditEvent {
+	e := AuditEvent{Tenant: sw.Tenant, Actor: sw.By, Action: AuditToolResumed, Subject: string(sw.Tool), Reason: sw.Reason}
+	if sw.Paused {
+		e.Action = AuditToolPaused
+	}
+	if sw.Tool == "" {
+		e.Subject = "every tool"
+	}
+	return NewAuditEvent(e)
 }
 
 // maySwitch refuses who is narrowed to other tools. A tool whose contract is
@@ -187,7 +199,7 @@ func (l *Ledger) ResumeTool(ctx context.Context, p Principal, tool ToolName) (in
 		return 0, err
 	}
 	sw := ToolSwitch{Tenant: p.Tenant, Tool: tool, By: p.String(), At: l.clock.now()}
-	if err := l.store.SetSwitch(ctx, sw); err != nil {
+	if err := l.store.SetSwitch(ctx, sw, switched(sw)); err != nil {
 		return 0, err
 	}
 	l.switches.set(sw)

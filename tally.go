@@ -75,12 +75,13 @@ func (t *tallies) take() map[tallyKey]int64 {
 }
 
 // count counts how a request was answered; every refusal is blocked.
-func (l *Ledger) count(p Principal, tool ToolName, d Decision, err error) {
-	if err != nil {
-		if Is(err, CodeCanceled) {
-			return // nobody heard an answer; the next request is counted
-		}
-		d = DecisionBlocked
+func (l *Ledger) count(p Principal, tool ToolName, a *Answer, err error) {
+	d := DecisionBlocked
+	switch {
+	case Is(err, CodeCanceled):
+		return // nobody heard an answer; the next request is counted
+	case err == nil:
+		d = a.Decision
 	}
 	if _, err := l.tools.Active(tool); err != nil {
 		tool = "" // a stranger's words make no buckets
