@@ -79,12 +79,20 @@ func ready(ts *testscript.TestScript, _ bool, args []string) {
 
 // operationID sets OP to the first operation of a page.
 func operationID(ts *testscript.TestScript, _ bool, args []string) {
-	var page struct{ Operations []operationView }
+	var page struct {
+		Operations []struct {
+			ID       string
+			Digest   string
+			Contract string `json:"contract_version"`
+		}
+	}
 	ts.Check(json.Unmarshal([]byte(ts.ReadFile(args[0])), &page))
 	if len(page.Operations) == 0 {
 		ts.Fatalf("the page is empty")
 	}
 	ts.Setenv("OP", page.Operations[0].ID)
+	ts.Setenv("DIGEST", page.Operations[0].Digest)
+	ts.Setenv("CONTRACT", page.Operations[0].Contract)
 }
 
 // stopBackground asks a background command to end, as an operator would.
