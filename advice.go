@@ -49,6 +49,9 @@ func (o *Operation) Advice() Advice {
 		return Advice{SideEffectPossible: true, ReconciliationRequired: true,
 			Sentence: "It may have happened, and nobody looks any further by itself. Do not repeat it under another key before somebody has looked at the provider."}
 	case StateCancelled:
+		if o.AskedInVain() {
+			return Advice{Retryable: true, Sentence: "It did not happen: nobody approved it in time. Ask again with the same key, and it is asked anew."}
+		}
 		return Advice{Sentence: "It did not happen: it was cancelled. A new intention needs its own key."}
 	case StateCompensated:
 		return Advice{Sentence: "It happened and was undone. A wanted second effect is a fork with its own key."}

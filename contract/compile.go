@@ -228,6 +228,7 @@ func (c *compiler) around() {
 		if a.Expires.value == 0 {
 			c.problem(a.Expires.at, "spec.approval.expires", "it is longer than 0s")
 		}
+		c.reminders(a)
 	}
 	c.tool.serialBy = c.expression(&spec.SerializeBy, "spec.serialize_by", scopeRequest, nil)
 	if u := spec.Compensate; u != nil {

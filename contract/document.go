@@ -152,11 +152,20 @@ type answer struct {
 
 type approval struct {
 	group
-	When     source `field:"when" default:"true" doc:"CEL condition over input and operation. If it cannot be evaluated, approval is needed."`
-	By       texts  `field:"by" doc:"Groups of people who may approve. Default: every approver of the tenant."`
-	Expires  span   `field:"expires" default:"24h" doc:"How long an approval is waited for, and how long it holds."`
-	Quorum   count  `field:"quorum" default:"1" doc:"How many different people must say yes."`
-	Separate yesNo  `field:"separate_requester" default:"false" doc:"The requester may not approve."`
+	When     source     `field:"when" default:"true" doc:"CEL condition over input and operation. If it cannot be evaluated, approval is needed."`
+	By       texts      `field:"by" doc:"Groups of people who may approve. Default: every approver of the tenant."`
+	Expires  span       `field:"expires" default:"24h" doc:"How long an approval is waited for, and how long it holds."`
+	Quorum   count      `field:"quorum" default:"1" doc:"How many different people must say yes."`
+	Separate yesNo      `field:"separate_requester" default:"false" doc:"The requester may not approve, nor may whoever edited it."`
+	Remind   []reminder `field:"remind" doc:"Reminders of an open question, at most 16, each an operation of another tool. Each is made once, also where a process dies."`
+}
+
+type reminder struct {
+	group
+	After        span `field:"after" doc:"How long after it was asked."`
+	BeforeExpiry span `field:"before_expiry" doc:"How long before it expires, in place of after."`
+	Tool         text `field:"tool,required" doc:"The tool that reminds, such as one that writes to a chat or sends a mail. It should ask for no approval itself."`
+	Input        tree `field:"input,required" doc:"Its input, with ${…} over input and operation (operation.id, operation.key)."`
 }
 
 type compensate struct {

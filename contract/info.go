@@ -91,6 +91,9 @@ func (c *compiler) policy() onceward.Policy {
 	}
 	if spec.Approval != nil {
 		p.ApprovalExpiry = spec.Approval.Expires.value
+		for i := range spec.Approval.Remind {
+			p.Reminders = append(p.Reminders, spec.Approval.Remind[i].when(spec.Approval.Expires.value))
+		}
 		p.Quorum, p.SeparateRequester = spec.Approval.Quorum.value, spec.Approval.Separate.value
 	}
 	return p

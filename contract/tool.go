@@ -28,6 +28,7 @@ type Tool struct {
 	approval    *program
 	serialBy    *program
 	undo        *undoTemplate
+	reminders   []reminderTemplate
 	reread      *rereadTemplate
 	audit       *auditTemplate
 
