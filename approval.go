@@ -238,7 +238,7 @@ func (o *Operation) unspent() bool { return o.ApprovalNeeded && !o.ApprovalSpent
 // AskedInVain reports whether it ended because nobody answered in time: then the
 // next request with the same digest asks anew.
 func (o *Operation) AskedInVain() bool {
-	return o.State == StateCancelled && o.Failure.Code == KindApprovalExpired.String() && o.Attempt() == 0 && !o.Retired && !o.CancelRequested
+	return o.State == StateCancelled && o.Failure.Code == KindApprovalExpired.String() && o.Attempt() == 0 && !o.Retired && !o.CancelRequested && !o.Forked
 }
 
 // answered says who answered first, and when; empty if nobody did.

@@ -158,6 +158,8 @@ func record(before, after *Operation, f fact, version int64, at time.Time) Recor
 		r.Reason = e.Reason
 	case ApprovalReminded:
 		r.Reason = e.Reason
+	case Forked:
+		r.Reason = e.said()
 	case Assigned:
 		r.Reason = e.said()
 	case CancelRequested:

@@ -109,11 +109,11 @@ func (l *Ledger) toLedgerTime(ev *Evidence, started time.Time) {
 }
 
 // settleByLook turns a judgement into a fact. Where the answer alone does not
-// say which effect it was (a cut answer, an object that exists already), the
+// say which effect it was (an answer that is cut or cannot be read, an object that exists already), the
 // effect is looked up before anything is recorded.
 func (l *Ledger) settleByLook(op *Operation, t Tool, ev *Evidence, j Judgement, number int) fact {
 	sent := Sent{Reach: ev.Reach, LastByteAt: ev.LastByteAt}
-	look := j.Exists || j.Verdict == VerdictDone && j.Reference == "" && ev.BodyCut
+	look := j.Exists || j.Verdict == VerdictDone && j.Reference == "" && (ev.BodyCut || j.Unread)
 	if look && op.Policy.HasProbe {
 		pj, _, _ := l.look(op, t)
 		switch ours := oursOf(pj.Found); {

@@ -17,6 +17,7 @@ const (
 	KindApprovalEdited
 	KindApprovalReminded
 	KindAssigned
+	KindForked
 	KindAttemptStarted
 	KindStartParked
 	KindAttemptDone
@@ -44,7 +45,7 @@ const (
 var eventNames = [...]string{
 	KindApprovalGranted: "approval_granted", KindApprovalRejected: "approval_rejected", KindApprovalExpired: "approval_expired",
 	KindApprovalVoided: "approval_voided", KindApprovalEdited: "approval_edited", KindApprovalReminded: "approval_reminded",
-	KindAssigned: "assigned", KindAttemptStarted: "attempt_started", KindStartParked: "start_parked",
+	KindAssigned: "assigned", KindForked: "fork_made", KindAttemptStarted: "attempt_started", KindStartParked: "start_parked",
 	KindAttemptDone: "attempt_done", KindAttemptNotDone: "attempt_not_done", KindAttemptUnknown: "attempt_unknown",
 	KindLeaseProlonged: "lease_prolonged", KindLeaseExpired: "lease_expired", KindProbeFound: "probe_found", KindProbeAbsent: "probe_absent",
 	KindProbeInconclusive: "probe_inconclusive", KindEffectProven: "effect_proven", KindResendDue: "resend_due",
@@ -210,6 +211,12 @@ type CancelRequested struct{ Actor, Reason string }
 // NotAfterPassed: the intent is older than its contract allows.
 type NotAfterPassed struct{}
 
+// Forked: a second effect was asked for in place of this one, or beside it.
+type Forked struct {
+	Key           Key // the fork's own
+	Actor, Reason string
+}
+
 // Resolution is what a person knows.
 type Resolution uint8
 
@@ -278,6 +285,7 @@ func (ApprovalReminded) Kind() EventKind { return KindApprovalReminded }
 
 // Kind implements Event.
 func (Assigned) Kind() EventKind          { return KindAssigned }
+func (Forked) Kind() EventKind            { return KindForked }
 func (AttemptStarted) Kind() EventKind    { return KindAttemptStarted }
 func (StartParked) Kind() EventKind       { return KindStartParked }
 func (AttemptDone) Kind() EventKind       { return KindAttemptDone }

@@ -87,6 +87,7 @@ type Judgement struct {
 	Failure    Failure       // why not done or unknown; zero when done
 	RetryAfter time.Duration // the provider's wish; 0 means none
 	Rule       string        // which rule decided: "outcomes[2]" or "default: 5xx"
+	Unread     bool          // done, and the reference that the contract names could not be read
 	Exists     bool          // a conditional write met an existing object that still has to be compared
 }
 

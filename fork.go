@@ -2,6 +2,7 @@ package onceward
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 )
@@ -32,8 +33,50 @@ func (l *Ledger) Fork(ctx context.Context, p Principal, id OperationID, key Key,
 		}
 		in.Input = op.Input
 	}
+	if err := l.sameEvent(ctx, in, op); err != nil {
+		return nil, err
+	}
+	if op, err = l.forked(ctx, op, p, key, reason); err != nil {
+		return nil, err
+	}
 	return l.Submit(ctx, in)
 }
+
+// sameEvent refuses a fork whose input is another business event than the
+// first's: its effect would stand under a key that names the wrong one, and the
+// event's own request would make it again. It also checks the input, before the
+// first operation is told of the fork.
+func (l *Ledger) sameEvent(ctx context.Context, in Intent, op *Operation) error {
+	r, err := l.admit(ctx, &in)
+	if err != nil || r.tool.Info().KeyFromCaller {
+		return err
+	}
+	in.ForkKey = ""
+	p, err := r.tool.Prepare(&in, r.gen)
+	if err != nil {
+		return err
+	}
+	if first := unfork(op.Key); p.Key != first && !first.shortened() && !slices.Contains(p.Aliases, first) {
+		return &Error{Code: CodeInvalidInput, Op: "fork operation", OperationID: op.ID, Message: "the input is another business event: its key is not the first operation's",
+			Hint: "send it as a request of its own; a fork is a second effect of the same event"}
+	}
+	return nil
+}
+
+// forked tells the first operation of the fork, before there is one: else a
+// repeated request could revive it meanwhile, and both had their effect.
+func (l *Ledger) forked(ctx context.Context, op *Operation, p Principal, key Key, reason string) (*Operation, error) {
+	return l.change(ctx, op, func(now *Operation, _ time.Time) ([]fact, error) {
+		if now.Forked || now.Retired {
+			return nil, nil
+		}
+		return facts(p.String(), Forked{Key: key, Actor: p.String(), Reason: reason}), nil
+	})
+}
+
+// said tells the fork's key, and why.
+func (e Forked) said() string { return "under the key " + string(e.Key) + ": " + e.Reason }
+
 
 // forkAgain answers a fork of an operation whose input is not kept: without the
 // input, only a fork that was made already.

@@ -105,6 +105,36 @@ func ForkKey(old, fork Key) Key {
 	return boundedKey(append(array, ']'))
 }
 
+// unfork is the derived key of the operation that a fork was made of first; a
+// key that is no fork's is itself. Parts of a derived key are strings, and what a
+// fork was made of is an array.
+func unfork(key Key) Key {
+	for {
+		n, err := ParseJSON([]byte(key))
+		if err != nil || n.Len() != 3 {
+			return key
+		}
+		first, ok := n.Element(0)
+		if !ok {
+			return key
+		}
+		if text, ok := first.Text(); ok {
+			if Key(text).shortened() {
+				return Key(text)
+			}
+			return key
+		}
+		key = Key(first.AppendCanonical(nil))
+	}
+}
+
+// shortened reports whether a key was too long to be kept whole, so that what it
+// was made of cannot be read from it.
+func (k Key) shortened() bool {
+	mark := len(k) - 1 - base32hex.EncodedLen(sha256.Size)
+	return mark > 0 && k[mark] == longKeyMark
+}
+
 // keyIsArray reports whether a key is the canonical text of a JSON array.
 func keyIsArray(key Key) bool {
 	if !strings.HasPrefix(string(key), "[") {

@@ -188,3 +188,79 @@ func TestAForkAskedForAgainAfterTheFirstIsRetiredIsTheSameFork(t *testing.T) {
 		w.wantWrites(2)
 	})
 }
+
+// A fork took the place of what failed: a queue that delivers the first request
+// again, or an operator who plans a replay, does not bring the first one back
+// unasked.
+func TestWhatWasForkedIsNotRevivedByARepeatedRequest(t *testing.T) {
+	t.Parallel()
+	onEachStore(t, oncewardtest.NewTool("t.write", onceward.EffectUnsafeWrite, func(i *onceward.ToolInfo) { i.Policy.MaxAttempts = 1 }), func(t *testing.T, w *world) {
+		w.provider.Script(oncewardtest.FaultRateLimited)
+		first := w.ask(`{"id":"a"}`)
+		if first.Operation.State != onceward.StateFailed || first.Operation.RetryFrom().IsZero() {
+			t.Fatalf("it is %s", first.Operation.State)
+		}
+		fork, err := w.fork(first.Operation, "second", "cannot wait", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.want(fork.Operation, onceward.StateSucceeded, 1)
+		w.clock.Advance(time.Hour)
+		if again := w.ask(`{"id":"a"}`); again.Operation.State != onceward.StateFailed || again.Decision != onceward.DecisionReplayed {
+			t.Fatalf("asked again, it is %s, %s", again.Operation.State, again.Decision)
+		}
+		plan := w.plan(first.Operation)
+		if plan.Verdict != onceward.ReplayConfirm || !strings.Contains(strings.Join(plan.Reasons, "; "), "fork") {
+			t.Fatalf("the plan is %s because %q", plan.Verdict, plan.Reasons)
+		}
+		wantCode(t, w.replay(first.Operation, ""), onceward.CodeConfirmationNeeded)
+		w.wantWrites(2)
+		if !strings.Contains(w.timeline(first.Operation), "under the key second: cannot wait") {
+			t.Fatalf("its timeline is %s", w.timeline(first.Operation))
+		}
+	})
+}
+
+// The input of a fork is the same business event: another one has a key of its
+// own, and its own request would have the effect again.
+func TestAForkOfAnotherEventIsRefusedAndLeavesNothing(t *testing.T) {
+	t.Parallel()
+	onEachStore(t, oncewardtest.NewTool("t.write", onceward.EffectUnsafeWrite, func(i *onceward.ToolInfo) { i.Policy.MaxAttempts = 1 }), func(t *testing.T, w *world) {
+		w.provider.Script(oncewardtest.FaultRateLimited)
+		first := w.ask(`{"id":"a"}`)
+		_, err := w.fork(first.Operation, "second", "cannot wait", `{"id":"b"}`)
+		wantCode(t, err, onceward.CodeInvalidInput)
+		_, err = w.fork(first.Operation, "second", "cannot wait", `{"id":`)
+		wantCode(t, err, onceward.CodeInvalidInput)
+		w.clock.Advance(time.Hour)
+		w.ask(`{"id":"a"}`)
+		w.pass(time.Second)
+		w.want(first.Operation, onceward.StateSucceeded, 1)
+	})
+}
+
+// Who repeats a request wants what was wanted: it does not make an old intent
+// young. A person who replays it does.
+func TestARepeatedRequestDoesNotReviveAnIntentThatIsTooOld(t *testing.T) {
+	t.Parallel()
+	onEachStore(t, oncewardtest.NewTool("t.write", onceward.EffectUnsafeWrite, func(i *onceward.ToolInfo) { i.Policy.MaxAttempts, i.Policy.NotAfter = 1, 5*time.Minute }), func(t *testing.T, w *world) {
+		w.provider.Script(oncewardtest.FaultRateLimited, oncewardtest.FaultRateLimited)
+		first := w.ask(`{"id":"a"}`)
+		w.clock.Advance(2 * time.Minute)
+		w.ask(`{"id":"a"}`)
+		w.pass(time.Second)
+		w.wantWrites(2)
+		w.clock.Advance(2 * time.Minute)
+		if op := w.get(first.Operation.ID); !op.IntentAt.Equal(first.Operation.CreatedAt) {
+			t.Fatalf("the intent is as of %s", op.IntentAt)
+		}
+		w.clock.Advance(2 * time.Minute)
+		if again := w.ask(`{"id":"a"}`); again.Operation.State != onceward.StateFailed || again.Decision != onceward.DecisionReplayed {
+			t.Fatalf("asked again, it is %s, %s", again.Operation.State, again.Decision)
+		}
+		w.wantWrites(2)
+		wantCode(t, w.replay(first.Operation, ""), "")
+		w.pass(time.Second)
+		w.want(first.Operation, onceward.StateSucceeded, 1)
+	})
+}

@@ -73,6 +73,8 @@ func (m *step) handle(ev Event) error {
 		return m.approvalEdited(e)
 	case ApprovalReminded:
 		return m.approvalReminded(e)
+	case Forked:
+		m.op.Forked = true
 	case Assigned:
 		return m.assigned(e)
 	case ApprovalVoided:

@@ -71,6 +71,7 @@ type Operation struct {
 	ResendConfirmed bool          // a person accepted an open attempt for the next start
 	IntentAt        time.Time     // when somebody last wanted it: creation, replay or resolve; NotAfter counts from it
 	Retired         bool          // slimmed to a tombstone
+	Forked          bool          // a fork was made of it: it is not revived by a repeated request
 	ReviewReason    string        // why a person is asked; empty outside of needs_review
 
 	Input   []byte   // canonical input, as accepted first; nil once slimmed

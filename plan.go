@@ -92,6 +92,10 @@ func planFor(op *Operation, probe string, at time.Time) ReplayPlan {
 		plan.Verdict = ReplayConfirm
 		because("%d attempt(s) may have had their effect and nothing can prove otherwise", op.OpenAttempts())
 	}
+	if op.Forked && plan.Verdict != ReplayRefuse {
+		plan.Verdict = ReplayConfirm
+		because("a fork was made of it, which may have had the effect in its place: the timeline says under which key")
+	}
 	if plan.Verdict == ReplayConfirm {
 		plan.Sentence = fmt.Sprintf("I accept that %s may happen a second time for %s", op.Tool, op.ID)
 	}

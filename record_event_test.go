@@ -9,7 +9,7 @@ import (
 
 // everyEvent is an event of each kind.
 var everyEvent = []Event{
-	ApprovalGranted{}, ApprovalRejected{}, ApprovalExpired{}, ApprovalVoided{}, ApprovalEdited{}, ApprovalReminded{}, Assigned{}, AttemptStarted{}, StartParked{}, AttemptDone{}, AttemptNotDone{},
+	ApprovalGranted{}, ApprovalRejected{}, ApprovalExpired{}, ApprovalVoided{}, ApprovalEdited{}, ApprovalReminded{}, Assigned{}, Forked{}, AttemptStarted{}, StartParked{}, AttemptDone{}, AttemptNotDone{},
 	AttemptUnknown{}, LeaseProlonged{}, LeaseExpired{}, ProbeFound{}, ProbeAbsent{}, ProbeInconclusive{}, EffectProven{}, ResendDue{},
 	ResendLapsed{}, SettleOverdue{}, CancelRequested{}, NotAfterPassed{}, Resolved{}, ReplayRequested{}, RetryRequested{}, Compensated{},
 	Retired{}, KeyTakenAnew{},
@@ -34,6 +34,7 @@ var said = map[string]struct {
 var unsaid = map[EventKind]map[string]string{
 	KindResolved:       {"Attempt": "it bounds what the person knew of, and is checked, not told"},
 	KindSettleOverdue:  {"Reason": "the machine's own words stand in the row, as ReviewReason"},
+	KindForked:         {"Reason": "it stands behind the fork's key (Forked.said)"},
 	KindAssigned:       {"Reason": "it stands behind who has to answer now (Assigned.said)"},
 	KindLeaseProlonged: {"Attempt": "a quiet event has no record"},
 }

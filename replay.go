@@ -25,26 +25,37 @@ func (m *step) replayRequested(e ReplayRequested) error {
 		}
 		o.ResendConfirmed = true
 	}
+	if o.Forked && !e.Confirmed {
+		return &Error{Code: CodeConfirmationNeeded, Op: "replay operation", OperationID: o.ID,
+			Message: "a fork was made of it: both may have their effect", Hint: "read the plan and confirm its sentence"}
+	}
 	o.CancelRequested = false
 	m.grant()
 	return nil
 }
 
 // RetryFrom is when a new request may buy one more attempt of a retryable
-// failure: one attempt per backoff.max. Zero when it cannot.
+// failure: one attempt per backoff.max. Zero when it cannot: the failure is
+// permanent, the intent will be too old by then, or a fork took its place.
 func (o *Operation) RetryFrom() time.Time {
-	if o.State != StateFailed || !o.Failure.Retryable || o.CancelRequested || o.Retired {
+	if o.State != StateFailed || !o.Failure.Retryable || o.CancelRequested || o.Retired || o.Forked {
 		return time.Time{}
 	}
-	return o.CompletedAt.Add(o.Policy.BackoffMax)
+	if from := o.CompletedAt.Add(o.Policy.BackoffMax); !o.pastNotAfter(from) {
+		return from
+	}
+	return time.Time{}
 }
 
-// retryRequested lets a new request buy one attempt.
+// retryRequested lets a new request buy one attempt. Whoever repeats a request
+// wants what was wanted: the intent is as old as it was.
 func (m *step) retryRequested(e RetryRequested) error {
 	from := m.op.RetryFrom()
 	if from.IsZero() || m.at.Before(from) {
 		return forbidden(&m.op, e, "the failure is permanent, or backoff.max has not passed")
 	}
+	intent := m.op.IntentAt
 	m.grant()
+	m.op.IntentAt = intent
 	return nil
 }

@@ -40,6 +40,7 @@ var transitions = map[EventKind]map[State]Cell{
 	KindApprovalEdited:   {StateAwaitingApproval: to(StateAwaitingApproval, StateReady)},
 	KindApprovalReminded: keeps(map[State]Cell{}, StateAwaitingApproval),
 	KindAssigned:         keeps(map[State]Cell{}, StateAwaitingApproval, StateNeedsReview),
+	KindForked:           keeps(map[State]Cell{}, StateSucceeded, StateFailed, StateAbandoned, StateCancelled, StateCompensated),
 	KindAttemptStarted:   {StateReady: to(StateEffectPending)},
 	KindStartParked:      keeps(map[State]Cell{}, StateReady, StateOutcomeUnknown),
 	KindAttemptDone: keeps(map[State]Cell{

@@ -71,6 +71,7 @@ func samples(k onceward.EventKind) []onceward.Event {
 		onceward.KindApprovalEdited: {onceward.ApprovalEdited{Actor: "p", Key: "a", Next: onceward.Rendering{Digest: onceward.Digest{1}}, Until: late},
 			onceward.ApprovalEdited{Actor: "p", Key: "a", Next: onceward.Rendering{Policy: onceward.Policy{Quorum: 2}}, Until: late}},
 		onceward.KindApprovalReminded:  {onceward.ApprovalReminded{Number: 0}, onceward.ApprovalReminded{Number: 1}},
+		onceward.KindForked:            {onceward.Forked{Key: "second", Actor: "q", Reason: "wanted twice"}},
 		onceward.KindAssigned:          {onceward.Assigned{Assignment: onceward.Assignment{To: "p"}, Actor: "q", Reason: "on holiday"}},
 		onceward.KindAttemptStarted:    {onceward.AttemptStarted{Owner: "r", LeaseUntil: late}},
 		onceward.KindStartParked:       {onceward.StartParked{Why: onceward.ParkToolPaused}},

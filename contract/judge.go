@@ -120,6 +120,7 @@ func (t *Tool) byRule(r *outcomeRule, v *variables) onceward.Judgement {
 			if len(j.Reference) > ReferenceBytesMax {
 				j.Reference = ""
 			}
+			j.Unread = j.Reference == ""
 		}
 		return j
 	}

@@ -43,6 +43,7 @@ const (
 	flagApprovalNeeded
 	flagApprovalSpent
 	flagResendConfirmed
+	flagForked
 	flagsKnown = 1<<iota - 1
 )
 
@@ -124,11 +125,11 @@ type flag struct {
 	is  *bool
 }
 
-func flagsOf(op *onceward.Operation) [7]flag {
+func flagsOf(op *onceward.Operation) [8]flag {
 	return [...]flag{
 		{flagCancelRequested, &op.CancelRequested}, {flagRefPending, &op.RefPending}, {flagBroken, &op.Broken},
 		{flagRetired, &op.Retired}, {flagApprovalNeeded, &op.ApprovalNeeded}, {flagApprovalSpent, &op.ApprovalSpent},
-		{flagResendConfirmed, &op.ResendConfirmed},
+		{flagResendConfirmed, &op.ResendConfirmed}, {flagForked, &op.Forked},
 	}
 }
 

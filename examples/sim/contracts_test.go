@@ -188,6 +188,8 @@ func TestEveryContractJudgesFaultsAlike(t *testing.T) {
 				tool, op := b.intent(w.tool, w.input)
 				if j := b.attempt(tool, op, fault); j.Verdict != want {
 					t.Errorf("%s: judged %s by %s (%s), want %s", fault, j.Verdict, j.Rule, j.Failure.Code, want)
+				} else if fault == "not_json" && tool.Info().Policy.HasProbe && !j.Unread {
+					t.Errorf("%s: the reference could not be read, and nothing says so: it is not looked up", fault)
 				}
 			}
 			for _, fault := range unknown {

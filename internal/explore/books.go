@@ -191,7 +191,7 @@ func (a *auditor) note() {
 		}
 		*b = freshBooks()
 	case onceward.ApprovalRejected, onceward.ApprovalExpired, onceward.StartParked, onceward.ProbeInconclusive, onceward.ResendDue,
-		onceward.ResendLapsed, onceward.SettleOverdue, onceward.Compensated, onceward.ApprovalReminded, onceward.Assigned:
+		onceward.ResendLapsed, onceward.SettleOverdue, onceward.Compensated, onceward.ApprovalReminded, onceward.Assigned, onceward.Forked:
 	}
 }
 

@@ -137,7 +137,7 @@ func TestEveryFieldIsFollowedOrNamed(t *testing.T) {
 			map[string]string{
 				"ID": names, "Tenant": names, "Tool": names, "Key": names, "Prints": names, "Contract": names, "Run": names, "CorrelationID": names,
 				"TraceParent": names, "DecidedBy": names, "Actor": names, "CreatedAt": names, "SerialKey": outside, "ProviderKey": names, "Token": outside,
-				"Result": kept, "Input": kept, "Documents": kept, "Assigned": "it says whose turn it is, and no rule asks",
+				"Result": kept, "Input": kept, "Documents": kept, "Forked": "it only takes the road of a repeated request away", "Assigned": "it says whose turn it is, and no rule asks",
 			}},
 		{onceward.Attempt{}, "Number Status StartedAt LeaseUntil EndedAt LastByteAt Free Resend Reference Settler",
 			map[string]string{"Owner": outside, "Reach": kept, "Failure": kept, "ClaimToken": outside, "SecretHash": outside}},
