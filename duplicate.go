@@ -26,7 +26,7 @@ func (l *Ledger) sameAgain(ctx context.Context, in *Intent, op *Operation, wait 
 	if err := refuseDuplicate(in.OnDuplicate, op); err != nil {
 		return nil, err
 	}
-	if from := op.RetryFrom(); !from.IsZero() && !l.clock.now().Before(from) {
+	if op.retryDue(l.clock.now()) {
 		return l.buyAttempt(ctx, in, op, wait)
 	}
 	first := op.State
@@ -177,7 +177,7 @@ func keyRetired(op *Operation) error {
 // buyAttempt lets a new request of a retryable failure try once more.
 func (l *Ledger) buyAttempt(ctx context.Context, in *Intent, op *Operation, wait time.Duration) (*Answer, error) {
 	op, err := l.change(ctx, op, func(now *Operation, at time.Time) ([]fact, error) {
-		if from := now.RetryFrom(); from.IsZero() || at.Before(from) {
+		if !now.retryDue(at) {
 			return nil, nil
 		}
 		return facts(in.Principal.String(), RetryRequested{Actor: in.Principal.String()}), nil

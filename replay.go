@@ -47,12 +47,17 @@ func (o *Operation) RetryFrom() time.Time {
 	return time.Time{}
 }
 
+// retryDue reports whether a repeated request buys an attempt at this time.
+func (o *Operation) retryDue(at time.Time) bool {
+	from := o.RetryFrom()
+	return !from.IsZero() && !at.Before(from) && !o.pastNotAfter(at)
+}
+
 // retryRequested lets a new request buy one attempt. Whoever repeats a request
 // wants what was wanted: the intent is as old as it was.
 func (m *step) retryRequested(e RetryRequested) error {
-	from := m.op.RetryFrom()
-	if from.IsZero() || m.at.Before(from) {
-		return forbidden(&m.op, e, "the failure is permanent, or backoff.max has not passed")
+	if !m.op.retryDue(m.at) {
+		return forbidden(&m.op, e, "the failure is permanent, the intent is too old, or backoff.max has not passed")
 	}
 	intent := m.op.IntentAt
 	m.grant()

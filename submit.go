@@ -298,7 +298,7 @@ func (l *Ledger) retryAfter(op *Operation) time.Duration {
 	case StateSucceeded, StateCancelled, StateCompensated, StateAbandoned:
 		return 0
 	case StateFailed:
-		if from := op.RetryFrom(); !from.IsZero() {
+		if from := op.RetryFrom(); !from.IsZero() && !op.pastNotAfter(now) {
 			return max(time.Second, from.Sub(now))
 		}
 		return 0

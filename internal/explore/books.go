@@ -164,8 +164,9 @@ func (a *auditor) note() {
 		if e.Confirmed && b.open() != 0 {
 			b.accepted = true
 		}
-	case onceward.RetryRequested:
-		b.wanted()
+	case onceward.RetryRequested: // the same wish again, as old as it was
+		b.refused = false
+		b.grants++
 	case onceward.ApprovalGranted:
 		a.saidYes(b, e.Actor, e.Digest, e.Until)
 	case onceward.ApprovalEdited:
