@@ -33,6 +33,8 @@ type config struct {
 	OIDC      *oidcConfig   `yaml:"oidc"`
 	Drain     time.Duration `yaml:"drain"`
 	LogLevel  string        `yaml:"log_level"`
+	Audit     auditConfig   `yaml:"audit"`
+	Keep      keepConfig    `yaml:"keep"`
 }
 
 // The defaults.
@@ -90,13 +92,13 @@ func (cfg *config) readFile(c *cobra.Command) error {
 	dec := yaml.NewDecoder(bytes.NewReader(data), yaml.Strict())
 	if err := dec.Decode(cfg); err != nil {
 		return &onceward.Error{Code: onceward.CodeConfigInvalid, Op: "read configuration", Message: name + ": " + yaml.FormatError(err, false, false),
-			Hint: "the members are db, listen, contracts, server, token, token_file, drain, log_level, auth, tls_cert, tls_key, behind_tls_proxy, hosts and oidc"}
+			Hint: "the members are db, listen, contracts, server, token, token_file, drain, log_level, auth, tls_cert, tls_key, behind_tls_proxy, hosts, oidc, audit and keep"}
 	}
 	return nil
 }
 
 func (cfg *config) readEnv(get func(string) string) error {
-	for name, dst := range map[string]*string{"ONCEWARD_DB": &cfg.DB, "ONCEWARD_LISTEN": &cfg.Listen, "ONCEWARD_SERVER": &cfg.Server, "ONCEWARD_TOKEN": &cfg.Token, "ONCEWARD_TOKEN_FILE": &cfg.TokenFile, "ONCEWARD_AUTH": &cfg.Auth, "ONCEWARD_TLS_CERT": &cfg.TLSCert, "ONCEWARD_TLS_KEY": &cfg.TLSKey, "ONCEWARD_LOG_LEVEL": &cfg.LogLevel} {
+	for name, dst := range map[string]*string{"ONCEWARD_DB": &cfg.DB, "ONCEWARD_LISTEN": &cfg.Listen, "ONCEWARD_SERVER": &cfg.Server, "ONCEWARD_TOKEN": &cfg.Token, "ONCEWARD_TOKEN_FILE": &cfg.TokenFile, "ONCEWARD_AUTH": &cfg.Auth, "ONCEWARD_TLS_CERT": &cfg.TLSCert, "ONCEWARD_TLS_KEY": &cfg.TLSKey, "ONCEWARD_LOG_LEVEL": &cfg.LogLevel, "ONCEWARD_AUDIT_KEY": &cfg.Audit.Key} {
 		if v := get(name); v != "" {
 			*dst = v
 		}
@@ -113,18 +115,22 @@ func (cfg *config) readEnv(get func(string) string) error {
 		}
 		cfg.Proxied = v == "true"
 	}
-	if v := get("ONCEWARD_DRAIN"); v != "" {
+	for name, dst := range map[string]*time.Duration{"ONCEWARD_DRAIN": &cfg.Drain, "ONCEWARD_KEEP_AUDIT": &cfg.Keep.Audit} {
+		v := get(name)
+		if v == "" {
+			continue
+		}
 		d, err := time.ParseDuration(v)
 		if err != nil {
-			return &onceward.Error{Code: onceward.CodeConfigInvalid, Op: "read configuration", Message: "ONCEWARD_DRAIN is not a duration", Hint: "write 30s or 1m"}
+			return &onceward.Error{Code: onceward.CodeConfigInvalid, Op: "read configuration", Message: name + " is not a duration", Hint: "write 30s or 1m"}
 		}
-		cfg.Drain = d
+		*dst = d
 	}
 	return nil
 }
 
 func (cfg *config) readFlags(flags *pflag.FlagSet) error {
-	for name, dst := range map[string]*string{"db": &cfg.DB, "listen": &cfg.Listen, "server": &cfg.Server, "log-level": &cfg.LogLevel,
+	for name, dst := range map[string]*string{"db": &cfg.DB, "listen": &cfg.Listen, "server": &cfg.Server, "log-level": &cfg.LogLevel, "audit-key": &cfg.Audit.Key,
 		"token": &cfg.Token, "token-file": &cfg.TokenFile, "auth": &cfg.Auth, "tls-cert": &cfg.TLSCert, "tls-key": &cfg.TLSKey} {
 		if f := flags.Lookup(name); f != nil && f.Changed {
 			*dst = f.Value.String()
@@ -147,12 +153,14 @@ func (cfg *config) readFlags(flags *pflag.FlagSet) error {
 	if f := flags.Lookup("behind-tls-proxy"); f != nil && f.Changed {
 		cfg.Proxied = f.Value.String() == "true"
 	}
-	if f := flags.Lookup("drain"); f != nil && f.Changed {
-		v, err := flags.GetDuration("drain")
-		if err != nil {
-			return err
+	for name, dst := range map[string]*time.Duration{"drain": &cfg.Drain, "keep-audit": &cfg.Keep.Audit} {
+		if f := flags.Lookup(name); f != nil && f.Changed {
+			v, err := flags.GetDuration(name)
+			if err != nil {
+				return err
+			}
+			*dst = v
 		}
-		cfg.Drain = v
 	}
 	return nil
 }

@@ -108,6 +108,7 @@ func examineStore(ctx context.Context, s onceward.Store, add func(check)) int {
 	default:
 		add(check{Name: "clock", Status: "ok", Detail: "the database's clock agrees with this machine's"})
 	}
+	examineAudit(ctx, s, add)
 	if d, ok := s.(durable); ok {
 		advice, err := d.Durability(ctx)
 		if err != nil {
@@ -118,6 +119,34 @@ func examineStore(ctx context.Context, s onceward.Store, add func(check)) int {
 		}
 	}
 	return worst
+}
+
+// sealLate is how old the oldest row may be that is not sealed.
+const sealLate = 5 * time.Minute
+
+// examineAudit says how far the audit trail is sealed and signed. Whether it is
+// whole is what audit verify finds out: that reads all of it.
+func examineAudit(ctx context.Context, s onceward.Store, add func(check)) {
+	st, err := onceward.LoadAuditState(ctx, s)
+	now, nerr := s.Now(ctx)
+	switch {
+	case err != nil || nerr != nil:
+		add(failed("audit trail", errors.Join(err, nerr)))
+		return
+	case st.Unsealed > 0 && now.Sub(st.Oldest) > sealLate:
+		add(check{Name: "audit trail", Status: "warning", Detail: fmt.Sprintf("%d rows are not sealed, the oldest since %s", st.Unsealed, st.Oldest.Format(time.RFC3339)),
+			Fix: "a running server seals within a second; on PostgreSQL a transaction that stays open holds it up, and a dump that was restored into another cluster ends the chain (docs/operating/audit.md)"})
+	case st.Seal == nil:
+		add(check{Name: "audit trail", Status: "ok", Detail: "nothing was sealed yet"})
+	default:
+		add(check{Name: "audit trail", Status: "ok", Detail: fmt.Sprintf("sealed up to %s (seal %d), %d rows wait", st.Seal.At.Format(time.RFC3339), st.Seal.Number, st.Unsealed)})
+	}
+	switch {
+	case st.Checkpoint != nil:
+		add(check{Name: "audit signature", Status: "ok", Detail: fmt.Sprintf("signed up to seal %d at %s", st.Checkpoint.Number, st.Checkpoint.At.Format(time.RFC3339))})
+	case st.Seal != nil:
+		add(check{Name: "audit signature", Status: "warning", Detail: "the chain is not signed: whoever can write to the database could make it anew", Fix: "serve --audit-key env:NAME or file:PATH"})
+	}
 }
 
 func examineContracts(paths []string, add func(check)) int {

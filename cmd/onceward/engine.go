@@ -40,17 +40,20 @@ func startEngine(ctx context.Context, cfg config, force bool, log *slog.Logger) 
 	e := &engine{store: store, log: log, group: committer.New(store, committer.Options{}), client: httpcall.New(httpcall.Options{Version: versionText()})}
 	e.tools = onceward.NewRegistry(store, contract.Compiler(contractOptions()))
 	e.tools.CompileWorkflows(contract.WorkflowCompiler(contractOptions()))
-	if err := e.start(ctx, set, force); err != nil {
+	if err := e.start(ctx, cfg, set, force); err != nil {
 		return nil, errors.Join(err, e.release())
 	}
 	return e, nil
 }
 
-func (e *engine) start(ctx context.Context, set inForce, force bool) error {
+func (e *engine) start(ctx context.Context, cfg config, set inForce, force bool) error {
+	auditor, err := newAuditor(cfg, e.store)
+	if err != nil {
+		return err
+	}
 	if err := e.activate(ctx, set, force); err != nil {
 		return err
 	}
-	var err error
 	e.ledger, err = onceward.New(onceward.Options{Store: e.store, Writer: e.group, Tools: e.tools, Provider: e.client, Log: e.log, CheckOutput: contract.CheckOutput, CrashPoint: crashpoint.FromEnv()})
 	if err != nil {
 		return err
@@ -58,10 +61,12 @@ func (e *engine) start(ctx context.Context, set inForce, force bool) error {
 	if err := e.ledger.Start(ctx); err != nil {
 		return err
 	}
+	auditor.Actor = e.ledger.Owner()
 	loops, stop := context.WithCancel(context.Background())
 	due := worker.NewDue(e.ledger, e.store, e.log)
 	wait := worker.Start(loops, onceward.SystemClock{}, e.log,
-		due, worker.NewStranded(e.ledger), worker.NewSwitches(e.ledger), worker.NewRetire(e.ledger))
+		due, worker.NewStranded(e.ledger), worker.NewSwitches(e.ledger), worker.NewRetire(e.ledger),
+		worker.NewSeal(auditor), worker.NewTally(e.ledger))
 	e.stop, e.finished = stop, func() { wait(); due.Wait() }
 	return nil
 }
@@ -88,6 +93,7 @@ func (e *engine) close(drain time.Duration) error {
 	defer cancel()
 	err := e.ledger.Close(ctx)
 	e.finished()
+	err = errors.Join(err, e.ledger.FlushTallies(ctx))
 	return errors.Join(err, e.release())
 }
 
@@ -135,3 +141,18 @@ func contractOptions() contract.Options {
 	}
 	return contract.Options{ByteTail: tail}
 }
+
+// newAuditor seals, signs and keeps the trail as the configuration says.
+func newAuditor(cfg config, s onceward.Store) (*onceward.Auditor, error) {
+	key, err := auditSigner(cfg.Audit.Key)
+	if err != nil {
+		return nil, err
+	}
+	if cfg.Keep.Audit < 0 || cfg.Keep.Audit > 0 && cfg.Keep.Audit < keepAuditMin {
+		return nil, &onceward.Error{Code: onceward.CodeConfigInvalid, Op: "read configuration", Message: "keep.audit is shorter than " + keepAuditMin.String(), Hint: "0 keeps the audit trail for ever; the EU AI Act asks deployers for six months of logs at least"}
+	}
+	return &onceward.Auditor{Store: s, Now: s.Now, Key: key, Keep: cfg.Keep.Audit}, nil
+}
+
+// keepAuditMin is the shortest time for which the trail can be kept.
+const keepAuditMin = 24 * time.Hour

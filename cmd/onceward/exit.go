@@ -17,7 +17,7 @@ const (
 	exitFailed      = 5 // it ended without effect
 	exitRefused     = 6 // refused by policy
 	exitUnreachable = 7 // the ledger or the server cannot be reached
-	exitBroken      = 8 // a drill found that a contract does not keep what its class promises
+	exitBroken      = 8 // a drill found a promise broken, or a verification the audit trail
 )
 
 // exitError ends the process with a code. said: everything was printed already.

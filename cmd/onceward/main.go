@@ -63,7 +63,7 @@ func newRoot() *cobra.Command {
 		return usageError("%s; see %s --help", err.Error(), c.CommandPath())
 	})
 	root.AddCommand(newServe(), newDemo(), newDrill(), newCall(), newOperation(), newReview(), newApproval(), newReplay(), newRun(), newDecision(), newContract(), newTool(), newToken(),
-		newSim(), newDoctor(), newMigrate(), newVersion(), newReference())
+		newSim(), newDoctor(), newMigrate(), newAudit(), newReport(), newVersion(), newReference())
 	return strict(root)
 }
 

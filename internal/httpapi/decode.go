@@ -33,6 +33,16 @@ type duration time.Duration
 // MarshalText is the Go style of durations.
 func (d duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
 
+// UnmarshalText is its inverse, for programs that read answers.
+func (d *duration) UnmarshalText(text []byte) error {
+	v, err := time.ParseDuration(string(text))
+	*d = duration(v)
+	return err
+}
+
+// String is the Go style of durations.
+func (d duration) String() string { return time.Duration(d).String() }
+
 var (
 	rawJSONType  = reflect.TypeFor[json.RawMessage]()
 	durationType = reflect.TypeFor[duration]()

@@ -34,6 +34,7 @@ var enums = map[string][]string{
 	"run_events":      {onceward.RunEventRun, onceward.RunEventDecision, onceward.RunEventOperation, onceward.RunEventApproval},
 	"decision_states": stringsOf([]onceward.DecisionState{onceward.DecisionPinned, onceward.DecisionClaimed, onceward.DecisionPending}),
 	"decided_states":  {decidedOpen, decidedClaimed, decidedPinned},
+	"audit_sources":   {onceward.SourceJournal.String(), onceward.SourceEvents.String()},
 	"healths":         {"ok", "ready"},
 }
 

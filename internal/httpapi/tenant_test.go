@@ -92,6 +92,9 @@ var trespasses = map[string]trespass{
 	"GET /v1/tokens":                     {"/v1/tokens", "", "", empty("tokens")},
 	"DELETE /v1/tokens/{id}":             {"/v1/tokens/{token}", "", "token_not_found", nil},
 	"GET /v1/principal":                  {"/v1/principal", "", "", func(_ *rivals, a *reply) bool { return a.at("tenant") == "rival" }},
+	"GET /v1/audit":                      {"/v1/audit", "", "", tellsNothingOfOurs},
+	"GET /v1/audit/checkpoints":          {"/v1/audit/checkpoints", "", "", empty("checkpoints")},
+	"GET /v1/report":                     {"/v1/report", "", "", func(r *rivals, a *reply) bool { return tellsNothingOfOurs(r, a) && a.at("report.total.fresh") == 0.0 }},
 	"POST /v1/runs":                      {"/v1/runs", `{"workflow":"support.triage","trigger_key":"mail-1"}`, "", func(r *rivals, a *reply) bool { return a.text("run.id") != r.names.Replace("{run}") }},
 	"GET /v1/runs":                       {"/v1/runs", "", "", empty("runs")},
 	"GET /v1/runs/{id}":                  {"/v1/runs/{run}", "", "run_not_found", nil},
@@ -100,6 +103,16 @@ var trespasses = map[string]trespass{
 	"PUT /v1/decisions":                  {"/v1/decisions", `{"run":"{run}","step":"classify","input":{"a":1}}`, "run_not_found", nil},
 	"GET /v1/decisions/{id}":             {"/v1/decisions/{decision}", "", "decision_not_found", nil},
 	"POST /v1/decisions/{id}/redecide":   {"/v1/decisions/{decision}/redecide", `{"reason":"mine"}`, "decision_not_found", nil},
+}
+
+// tellsNothingOfOurs looks for names, reasons and people of the first tenant.
+func tellsNothingOfOurs(r *rivals, a *reply) bool {
+	for _, ours := range []string{r.names.Replace("{op}"), r.names.Replace("{run}"), r.names.Replace("{token}"), r.names.Replace("{document}"), `"ours"`, "local:operator"} {
+		if strings.Contains(a.raw, ours) {
+			return false
+		}
+	}
+	return true
 }
 
 // pausedForTheOthers looks as the first tenant.

@@ -1,0 +1,265 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/onceward/onceward/internal/httpapi"
+)
+
+// page is a report as text and tables, whatever it is written as.
+type page struct {
+	Title    string    `json:"title"`
+	Intro    []string  `json:"intro"`
+	Sections []section `json:"sections"`
+}
+
+type section struct {
+	Title  string   `json:"title"`
+	Serves string   `json:"serves,omitempty"` // which duties it serves
+	Notes  []string `json:"notes,omitempty"`
+	Tables []table  `json:"tables,omitempty"`
+}
+
+type table struct {
+	Title string     `json:"title"`
+	Head  []string   `json:"head"`
+	Rows  [][]string `json:"rows"`
+}
+
+// reportPage is the whole report: the figures, then the evidence pack.
+func reportPage(r *httpapi.Report, drill json.RawMessage) page {
+	p := page{
+		Title: "Report of tenant " + r.Tenant,
+		Intro: []string{
+			"From " + atText(r.From) + " until before " + atText(r.To) + ", made at " + atText(r.MadeAt) + ".",
+			"Requests are counted in the server and written every five seconds: a process that was killed lost at most what it counted since.",
+		},
+		Sections: []section{answersSection(r), waitsSection(r)},
+	}
+	if r.Cut {
+		p.Intro = append(p.Intro, "The audit trail of this time is too long: what is behind its first million rows is missing in ages, unknowns and events. Ask for a shorter time.")
+	}
+	p.Sections = append(p.Sections, evidencePack(r, drill)...)
+	return p
+}
+
+func atText(t time.Time) string {
+	if t.IsZero() {
+		return "never"
+	}
+	return t.UTC().Format(time.RFC3339)
+}
+
+var answeredHead = []string{"requests", "fresh", "replayed", "joined", "blocked", "escalated"}
+
+func answeredCells(a httpapi.Answered) []string {
+	var cells []string
+	for _, n := range []int{requests(a), a.Fresh, a.Replayed, a.Joined, a.Blocked, a.Escalated} {
+		cells = append(cells, strconv.Itoa(n))
+	}
+	return cells
+}
+
+func requests(a httpapi.Answered) int {
+	return a.Fresh + a.Replayed + a.Joined + a.Blocked + a.Escalated
+}
+
+func orElse(s, other string) string {
+	if s == "" {
+		return other
+	}
+	return s
+}
+
+func answersSection(r *httpapi.Report) section {
+	s := section{Title: "How requests were answered", Notes: []string{
+		"Fresh made the effect. Replayed and joined are duplicates that made none. Blocked was refused. Escalated waits for knowledge or for a person.",
+	}}
+	total := table{Title: "All", Head: answeredHead, Rows: [][]string{answeredCells(r.Total)}}
+	tools := table{Title: "By tool", Head: append(append([]string{"tool"}, answeredHead...), "became unknown")}
+	for _, t := range r.Tools {
+		tools.Rows = append(tools.Rows, append(append([]string{orElse(t.Tool, "(no contract)")}, answeredCells(t.Answered)...), strconv.Itoa(t.Unknown)))
+	}
+	teams := table{Title: "By team", Head: append(append([]string{"owner", "tools"}, answeredHead...), "became unknown")}
+	for _, t := range r.Teams {
+		teams.Rows = append(teams.Rows, append(append([]string{orElse(t.Team, "(no owner)"), strings.Join(t.Tools, ", ")}, answeredCells(t.Answered)...), strconv.Itoa(t.Unknown)))
+	}
+	times := table{Title: "By time", Head: append([]string{"from"}, answeredHead...)}
+	for _, t := range r.Times {
+		times.Rows = append(times.Rows, append([]string{atText(t.From)}, answeredCells(t.Answered)...))
+	}
+	s.Tables = []table{total, tools, teams, times}
+	return s
+}
+
+func waitsSection(r *httpapi.Report) section {
+	t := table{Title: "Ages", Head: []string{"", "began", "ended", "median", "longest", "waiting now", "oldest of those"}}
+	for _, w := range []struct {
+		name string
+		of   httpapi.Waits
+	}{{"approvals", r.Approvals}, {"reviews", r.Reviews}, {"unknown outcomes", r.Unknowns}} {
+		t.Rows = append(t.Rows, []string{w.name, strconv.Itoa(w.of.Began), strconv.Itoa(w.of.Ended), w.of.Median.String(), w.of.Longest.String(), strconv.Itoa(w.of.Waiting), w.of.Oldest.String()})
+	}
+	return section{Title: "Approvals, reviews and unknown outcomes", Tables: []table{t},
+		Notes: []string{"Median and longest are of those that began and ended within the time. Waiting is counted up to 500."}}
+}
+
+// evidencePack orders what the ledger knows by the functions of the NIST AI RMF.
+func evidencePack(r *httpapi.Report, drill json.RawMessage) []section {
+	return []section{govern(r), mapping(r), measure(r, drill), manage(r)}
+}
+
+// lines are those of the trail with one of the actions.
+func lines(r *httpapi.Report, title string, actions ...string) table {
+	t := table{Title: title, Head: []string{"at", "who", "did", "to", "detail", "why"}}
+	for _, e := range r.Lines {
+		if slices.Contains(actions, e.Action) {
+			t.Rows = append(t.Rows, []string{atText(e.At), e.Actor, e.Action, e.Subject, e.Detail, e.Reason})
+		}
+	}
+	return t
+}
+
+func events(r *httpapi.Report, title string, names ...string) table {
+	t := table{Title: title, Head: []string{"event", "times"}}
+	for _, name := range names {
+		t.Rows = append(t.Rows, []string{name, strconv.Itoa(r.Events[name])})
+	}
+	return t
+}
+
+func govern(r *httpapi.Report) section {
+	owners := table{Title: "Policies in force and who answers for them", Head: []string{"tool", "contract version", "effect class", "approval", "business owner", "technical owner"}}
+	unowned := 0
+	for _, t := range r.Tools {
+		if t.Version == "" {
+			continue
+		}
+		if t.BusinessOwner == "" || t.TechnicalOwner == "" {
+			unowned++
+		}
+		owners.Rows = append(owners.Rows, []string{t.Tool, t.Version, t.Effect, map[bool]string{true: "may be asked for", false: "none"}[t.Approval], orElse(t.BusinessOwner, "(none)"), orElse(t.TechnicalOwner, "(none)")})
+	}
+	s := section{Title: "Govern", Serves: "EU AI Act Art. 14 (human oversight): who may stop, approve and overrule. Art. 12 (record-keeping): which rules were in force when.",
+		Tables: []table{owners, lines(r, "Contracts and workflows that came into force", "contract_in_force", "workflow_in_force", "contract_signed"),
+			lines(r, "Who got access, and who lost it", "token_issued", "token_revoked", "signed_in"),
+			events(r, "Approvals", "approval_granted", "approval_rejected", "approval_expired", "approval_voided", "approval_edited")}}
+	if unowned > 0 {
+		s.Notes = append(s.Notes, fmt.Sprintf("%d contracts name no business or no technical owner.", unowned))
+	}
+	if r.LinesCut {
+		s.Notes = append(s.Notes, "There are more lines than are shown: onceward audit list has all of them.")
+	}
+	return s
+}
+
+// classes says what each effect class lets be promised; docs/guarantees.md has
+// the whole of it.
+var classes = []struct{ name, offers, promise string }{
+	{"read", "nothing is written", "the effect is irrelevant"},
+	{"compute", "nothing is written", "the effect is irrelevant"},
+	{"keyed_write", "honours an idempotency key for a stated time", "one effect while the provider keeps its word"},
+	{"conditional_write", "creates under a name of our choice, or only if absent", "one effect"},
+	{"probed_write", "can be looked up by a stable reference", "one effect if nothing commits later than settle"},
+	{"unsafe_write", "none of these", "at most one effect by our hand; a person settles what is unknown"},
+}
+
+func mapping(r *httpapi.Report) section {
+	t := table{Title: "Effects by class", Head: []string{"class", "what the provider offers", "what is promised", "tools"}}
+	for _, c := range classes {
+		var tools []string
+		for _, tool := range r.Tools {
+			if tool.Effect == c.name {
+				tools = append(tools, tool.Tool)
+			}
+		}
+		t.Rows = append(t.Rows, []string{c.name, c.offers, c.promise, orElse(strings.Join(tools, ", "), "(none)")})
+	}
+	return section{Title: "Map", Serves: "EU AI Act Art. 12(2)(a): which situations may be a risk, by what cannot be undone or looked up.", Tables: []table{t}}
+}
+
+func measure(r *httpapi.Report, drill json.RawMessage) section {
+	rate := func(part, whole int) string {
+		if whole == 0 {
+			return "no requests"
+		}
+		return fmt.Sprintf("%.2f %%", 100*float64(part)/float64(whole))
+	}
+	unknown := 0
+	for _, t := range r.Tools {
+		unknown += t.Unknown
+	}
+	figures := table{Title: "Rates", Head: []string{"figure", "value"}, Rows: [][]string{
+		{"duplicates that made no second effect (replayed and joined, of all requests)", rate(r.Total.Replayed+r.Total.Joined, requests(r.Total))},
+		{"operations whose outcome became unknown, of fresh requests", rate(unknown, r.Total.Fresh)},
+		{"median time to settle an unknown outcome", r.Unknowns.Median.String()},
+		{"longest time to settle one", r.Unknowns.Longest.String()},
+	}}
+	s := section{Title: "Measure", Serves: "EU AI Act Art. 12(2)(b) and (c): facts for monitoring after placing on the market, and of operation. Art. 15 (robustness): what faults did.",
+		Tables: []table{figures, breaches(r), chainTable(r)}}
+	if drill == nil {
+		s.Notes = append(s.Notes, "No drill result was given: onceward drill --json makes one, --drill puts it here.")
+		return s
+	}
+	s.Tables = append(s.Tables, drillTable(drill))
+	return s
+}
+
+// breaches is the history of the invariant: one operation, one effect.
+func breaches(r *httpapi.Report) table {
+	t := table{Title: "Invariant: one operation, one effect. Times at which it was broken", Head: []string{"at", "tool", "detail"}}
+	for _, e := range r.Lines {
+		if e.Action == "tool_paused" && e.Reason == "effect_multiplied" {
+			t.Rows = append(t.Rows, []string{atText(e.At), e.Subject, e.Detail})
+		}
+	}
+	return t
+}
+
+func chainTable(r *httpapi.Report) table {
+	return table{Title: "Audit trail", Head: []string{"newest seal", "sealed at", "signed up to seal", "signed at", "rows not sealed"},
+		Rows: [][]string{{strconv.Itoa(r.Chain.Seal), atText(r.Chain.SealedAt), strconv.Itoa(r.Chain.Signed), atText(r.Chain.SignedAt), strconv.Itoa(r.Chain.Unsealed)}}}
+}
+
+// drillTable shows the plain members of a drill's result, and each of its lists
+// as a count: the file itself goes with the pack.
+func drillTable(drill json.RawMessage) table {
+	t := table{Title: "Drill", Head: []string{"member", "value"}}
+	var members map[string]json.RawMessage
+	if json.Unmarshal(drill, &members) != nil {
+		return t
+	}
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		value := string(members[name])
+		var list []json.RawMessage
+		var plain any
+		switch json.Unmarshal(members[name], &plain); plain.(type) {
+		case []any:
+			_ = json.Unmarshal(members[name], &list) // it is a list
+			value = fmt.Sprintf("%d entries", len(list))
+		case map[string]any:
+			value = "an object"
+		case string:
+			value = plain.(string)
+		}
+		t.Rows = append(t.Rows, []string{name, value})
+	}
+	return t
+}
+
+func manage(r *httpapi.Report) section {
+	paused := table{Title: "Stop switches in force now", Head: []string{"tool", "why", "by", "since"}}
+	for _, sw := range r.Paused {
+		paused.Rows = append(paused.Rows, []string{orElse(sw.Tool, "every tool"), sw.Reason, sw.By, atText(sw.At)})
+	}
+	return section{Title: "Manage", Serves: "EU AI Act Art. 14(4)(d) and (e): decisions not to use, to override, and to stop. Art. 12: what was done about what went wrong.",
+		Tables: []table{paused, lines(r, "Stop switches thrown, and incidents that threw them", "tool_paused", "tool_resumed"),
+			events(r, "Reconciliations", "probe_found", "probe_absent", "probe_inconclusive", "effect_proven", "settle_overdue", "lease_expired"),
+			events(r, "By people", "resolved", "replay_requested", "cancel_requested", "assigned", "compensated")}}
+}
