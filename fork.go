@@ -77,7 +77,6 @@ func (l *Ledger) forked(ctx context.Context, op *Operation, p Principal, key Key
 // said tells the fork's key, and why.
 func (e Forked) said() string { return "under the key " + string(e.Key) + ": " + e.Reason }
 
-
 // forkAgain answers a fork of an operation whose input is not kept: without the
 // input, only a fork that was made already.
 func (l *Ledger) forkAgain(ctx context.Context, in *Intent, op *Operation, t Tool) (*Answer, error) {

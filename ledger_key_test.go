@@ -235,3 +235,55 @@ func TestAChangedKeyRuleJoinsWhatIsNotSettled(t *testing.T) {
 		})
 	}
 }
+
+// Another replica brought a newer contract: this one takes no new request for
+// the tool any more, and goes on with what it has.
+func TestAReplicaWithAnOlderContractTakesNoNewRequests(t *testing.T) {
+	t.Parallel()
+	before, after := ruleChange()
+	onEachStore(t, before, func(t *testing.T, w *world) {
+		first := w.ask(`{"id":"a","event":"ea"}`)
+		younger := w.process(t, after)
+		if err := w.ledger.RefreshSwitches(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		_, err := w.try(`{"id":"b","event":"eb"}`)
+		wantCode(t, err, onceward.CodeContractSuperseded)
+		if op := w.get(first.Operation.ID); op.State != onceward.StateSucceeded {
+			t.Fatalf("it is %s", op.State)
+		}
+		younger.ask(`{"id":"b","event":"eb"}`)
+		w.wantWrites(2)
+	})
+}
+
+// A version whose key rule forgets the one in force would make every request that
+// is known under its old key a new effect.
+func TestAContractThatForgetsTheKeyRuleInForceIsRefused(t *testing.T) {
+	t.Parallel()
+	rule := func(version, rule string, was ...string) *oncewardtest.Tool {
+		return oncewardtest.NewTool("t.write", onceward.EffectUnsafeWrite, func(i *onceward.ToolInfo) { i.Version, i.KeyRule, i.KeyWas = version, rule, was })
+	}
+	for _, c := range []struct {
+		name string
+		next *oncewardtest.Tool
+		code onceward.Code
+	}{
+		{"Forgotten", rule("v2", `["input.id.upper()"]`), onceward.CodeContractInvalid},
+		{"AnotherIsListed", rule("v2", `["input.id.upper()"]`, `["input.nr"]`), onceward.CodeContractInvalid},
+		{"Listed", rule("v2", `["input.id.upper()"]`, `["input.nr"]`, `["input.id"]`), ""},
+		{"Unchanged", rule("v2", `["input.id"]`), ""},
+		{"TheCallersFromNowOn", rule("v2", ""), ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, rule("v1", `["input.id"]`))
+			tools := onceward.NewRegistry(w.handle(), w.compile)
+			wantCode(t, tools.Activate(t.Context(), []onceward.Tool{c.next}, true), c.code)
+			inForce, err := w.handle().ActiveContracts(t.Context())
+			if err != nil || len(inForce) != 1 || (inForce[0].Version == "v2") != (c.code == "") {
+				t.Fatalf("in force are %+v, %v", inForce, err)
+			}
+		})
+	}
+}

@@ -20,6 +20,7 @@ type Registry struct {
 
 	mu     sync.RWMutex
 	active map[ToolName]Tool
+	behind map[ToolName]string // tools of which another version is in force in the ledger: which
 	old    map[toolVersion]Tool
 	flows  workflows
 }
@@ -47,6 +48,9 @@ func (r *Registry) Activate(ctx context.Context, tools []Tool, force bool) error
 		}
 		next[i.Name] = t
 	}
+	if err := r.keepsKeys(ctx, next); err != nil {
+		return err
+	}
 	for _, name := range slices.Sorted(maps.Keys(next)) {
 		i := next[name].Info()
 		err := r.store.Activate(ctx, ContractVersion{Tool: name, Version: i.Version, Source: i.Source}, force, inForce(AuditContractInForce, string(name), i.Version))
@@ -59,8 +63,68 @@ func (r *Registry) Activate(ctx context.Context, tools []Tool, force bool) error
 	for name, t := range r.active {
 		r.old[toolVersion{name, t.Info().Version}] = t
 	}
-	r.active = next
+	r.active, r.behind = next, nil
 	return nil
+}
+
+// Refresh looks at which versions are in force in the ledger. A tool of which
+// this process has another one takes no new request from then on.
+func (r *Registry) Refresh(ctx context.Context) error {
+	inForce, err := r.store.ActiveContracts(ctx)
+	if err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.behind = nil
+	for _, c := range inForce {
+		if t := r.active[c.Tool]; t != nil && t.Info().Version != c.Version {
+			if r.behind == nil {
+				r.behind = map[ToolName]string{}
+			}
+			r.behind[c.Tool] = c.Version
+		}
+	}
+	return nil
+}
+
+// keepsKeys refuses a version whose key rule is another one than that of the
+// version in force and does not list it: requests that are known under their old
+// keys would be new effects. What has no rule, or cannot be read any more, is not
+// compared.
+func (r *Registry) keepsKeys(ctx context.Context, next map[ToolName]Tool) error {
+	inForce, err := r.store.ActiveContracts(ctx)
+	if err != nil {
+		return fmt.Errorf("list contracts in force: %w", err)
+	}
+	for _, c := range inForce {
+		t := next[c.Tool]
+		if t == nil || t.Info().Version == c.Version || t.Info().KeyRule == "" {
+			continue
+		}
+		was, err := r.Version(ctx, c.Tool, c.Version)
+		if err != nil || was.Info().KeyRule == "" || was.Info().KeyRule == t.Info().KeyRule || slices.Contains(t.Info().KeyWas, was.Info().KeyRule) {
+			continue
+		}
+		return &Error{Code: CodeContractInvalid, Op: "activate contract",
+			Message: fmt.Sprintf("the key of %s was %s in the version in force, and key_was does not list it: requests that are known under their old keys would be new effects", c.Tool, was.Info().KeyRule),
+			Hint:    fmt.Sprintf("add key_was: [%s] to spec, or give the tool another name", was.Info().KeyRule)}
+	}
+	return nil
+}
+
+// Check says what Activate would refuse, and changes nothing.
+func (r *Registry) Check(ctx context.Context, tools []Tool) error {
+	next := make(map[ToolName]Tool, len(tools))
+	for _, t := range tools {
+		i := t.Info()
+		next[i.Name] = t
+		if c, err := r.store.Contract(ctx, i.Name, i.Version); err == nil && !c.Active {
+			return &Error{Code: CodeContractSuperseded, Op: "activate contract", Message: fmt.Sprintf("the ledger holds a newer version of %s than %s", i.Name, i.Version),
+				Hint: "load the newer contract; to put this version in force again on purpose, start with onceward serve --reactivate"}
+		}
+	}
+	return r.keepsKeys(ctx, next)
 }
 
 // inForce is the audit event of a document that came into force. Who put it
@@ -72,10 +136,16 @@ func inForce(action AuditAction, name, version string) AuditEvent {
 // auditServer is who does what the server's configuration says.
 const auditServer = "server"
 
-// Active returns the contract in force, or an Error with CodeToolNotFound.
+// Active returns the contract in force. It is an Error with CodeToolNotFound if
+// there is none, with CodeContractSuperseded if the ledger has another version
+// in force.
 func (r *Registry) Active(name ToolName) (Tool, error) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
+	if version := r.behind[name]; version != "" {
+		return nil, &Error{Code: CodeContractSuperseded, Op: "find tool", Message: fmt.Sprintf("version %s of %s is in force, and this replica has %s", version, name, r.active[name].Info().Version),
+			Hint: "give this replica the contracts that the others have, and SIGHUP"}
+	}
 	if t := r.active[name]; t != nil {
 		return t, nil
 	}

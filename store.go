@@ -192,6 +192,8 @@ type Store interface {
 	// was superseded is refused with CodeContractSuperseded unless force. Where it
 	// changes something it notes the events in the same transaction.
 	Activate(ctx context.Context, c ContractVersion, force bool, notes ...AuditEvent) error
+	// ActiveContracts returns the version in force of each tool, without sources.
+	ActiveContracts(ctx context.Context) ([]ContractVersion, error)
 	// Contract reads one stored version; CodeToolNotFound if absent.
 	Contract(ctx context.Context, tool ToolName, version string) (ContractVersion, error)
 

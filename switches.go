@@ -3,6 +3,7 @@ package onceward
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"sync"
@@ -92,13 +93,14 @@ func (s *switches) takeResumed() []switchKey {
 	return resumed
 }
 
-// RefreshSwitches reads the shared tool switches. A worker calls it at least
-// once a second, so that a pause takes effect on every replica within one.
+// RefreshSwitches reads the shared tool switches, and which contracts are in
+// force. A worker calls it at least once a second, so that a pause takes effect
+// on every replica within one, and so does a contract that another one brought.
 func (l *Ledger) RefreshSwitches(ctx context.Context) error {
 	if _, err := l.readSwitches(ctx); err != nil {
 		return err
 	}
-	return l.releaseMissed(ctx)
+	return errors.Join(l.releaseMissed(ctx), l.tools.Refresh(ctx))
 }
 
 func (l *Ledger) readSwitches(ctx context.Context) ([]ToolSwitch, error) {

@@ -83,6 +83,8 @@ type ToolInfo struct {
 	JudgeBytes     int64         // of an answer; 0: DefaultJudgeBytes
 	BlindSpots     string        // what the probe cannot see, in words, for the person who reviews
 	Approvers      []string      // groups of people who may say yes; empty: every approver
+	KeyRule        string        // the key's expressions as canonical JSON; empty: no key rule
+	KeyWas         []string      // earlier key rules whose keys are still found, each as KeyRule
 	KeyFromCaller  bool          // no key rule of its own: the caller must give a key
 	Horizon        time.Duration // longest time in which a duplicate can still arrive
 	KeepRecord     time.Duration // after a terminal state; 0: for ever

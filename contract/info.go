@@ -35,6 +35,12 @@ func (c *compiler) info(root *node, text []byte) {
 	if info.TechnicalOwner == "" {
 		info.TechnicalOwner = m.Owner.value
 	}
+	if spec.Key.set {
+		info.KeyRule = spec.Key.rule()
+	}
+	for i := range spec.KeyWas.items {
+		info.KeyWas = append(info.KeyWas, spec.KeyWas.items[i].rule())
+	}
 	if spec.Approval != nil {
 		info.Approvers = spec.Approval.By.values()
 	}

@@ -64,6 +64,18 @@ func (s *sources) jsonSchema(fieldInfo) map[string]any {
 	return map[string]any{"anyOf": []any{one, map[string]any{"type": "array", "minItems": 1, "maxItems": onceward.KeyPartsMax, "items": one}}}
 }
 
+// rule is the list as text that tells two lists apart.
+func (s *sources) rule() string {
+	text := []byte{'['}
+	for i := range s.items {
+		if i > 0 {
+			text = append(text, ',')
+		}
+		text = appendJSONText(text, s.items[i].value)
+	}
+	return string(append(text, ']'))
+}
+
 // rules is a list of key rules.
 type rules struct {
 	placed

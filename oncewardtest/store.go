@@ -253,6 +253,14 @@ func (s *FaultyStore) Contract(ctx context.Context, tool onceward.ToolName, vers
 	return s.inner.Contract(ctx, tool, version)
 }
 
+// ActiveContracts implements onceward.Store.
+func (s *FaultyStore) ActiveContracts(ctx context.Context) ([]onceward.ContractVersion, error) {
+	if err := s.readable("list contracts"); err != nil {
+		return nil, err
+	}
+	return s.inner.ActiveContracts(ctx)
+}
+
 // Aged implements onceward.Store.
 func (s *FaultyStore) Aged(ctx context.Context, after onceward.Cursor, before time.Time, limit int) ([]*onceward.Operation, error) {
 	if err := s.readable("list aged operations"); err != nil {

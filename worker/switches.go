@@ -7,8 +7,8 @@ import (
 	"github.com/onceward/onceward"
 )
 
-// Switches keeps the shared tool switches in sight: a pause takes effect on
-// every replica within a second.
+// Switches keeps the shared tool switches and contract versions in sight: a pause
+// and a newer contract take effect on every replica within a second.
 type Switches struct{ ledger *onceward.Ledger }
 
 const switchesEvery = 500 * time.Millisecond

@@ -68,6 +68,9 @@ func examine(ctx context.Context, cfg config) (checks []check, worst int) {
 	} else {
 		add(check{Name: "ledger", Status: "ok", Detail: "opens, and its schema is this version's"})
 		worst = examineStore(ctx, s, add)
+		if code := examineInForce(ctx, s, cfg.Contracts, add); worst == exitDone {
+			worst = code
+		}
 		if err := s.Close(); err != nil {
 			add(failed("ledger", err))
 		}
@@ -165,6 +168,20 @@ func examineContracts(paths []string, add func(check)) int {
 		worst = exitUsage
 	}
 	return worst
+}
+
+// examineInForce compares the contracts with those that the ledger has in force.
+func examineInForce(ctx context.Context, s onceward.Store, paths []string, add func(check)) int {
+	set, err := loadContracts(paths)
+	if err != nil || len(set.tools) == 0 {
+		return exitDone // examineContracts says what is wrong
+	}
+	if err := onceward.NewRegistry(s, contract.Compiler(contractOptions())).Check(ctx, set.tools); err != nil {
+		add(failed("in force", err))
+		return exitCode(err)
+	}
+	add(check{Name: "in force", Status: "ok", Detail: "the ledger has no newer version of these contracts, and no key rule that they forget"})
+	return exitDone
 }
 
 func failed(name string, err error) check {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/onceward/onceward"
 	"github.com/onceward/onceward/store"
@@ -50,4 +51,22 @@ func (s *Store) Contract(ctx context.Context, tool onceward.ToolName, version st
 		return store.NoContract(tool, version)
 	})
 	return found, err
+}
+
+// ActiveContracts lists the versions in force; see [onceward.Store].
+func (s *Store) ActiveContracts(ctx context.Context) ([]onceward.ContractVersion, error) {
+	var active []onceward.ContractVersion
+	err := s.read(ctx, "list contracts", func(d *data) error {
+		for _, versions := range d.contracts {
+			for _, v := range versions {
+				if v.Active {
+					v.Source = nil
+					active = append(active, v)
+				}
+			}
+		}
+		return nil
+	})
+	slices.SortFunc(active, func(a, b onceward.ContractVersion) int { return strings.Compare(string(a.Tool), string(b.Tool)) })
+	return active, err
 }

@@ -80,3 +80,27 @@ func notNil(b []byte) []byte {
 	}
 	return b
 }
+
+// ActiveContracts lists the versions in force; see [onceward.Store].
+func (s *Store) ActiveContracts(ctx context.Context) ([]onceward.ContractVersion, error) {
+	var active []onceward.ContractVersion
+	err := s.do(ctx, "list contracts", func(ctx context.Context, conn *pgx.Conn) error {
+		active = nil
+		rows, err := conn.Query(ctx, `select tool, version, serial, created_at from contracts where active order by tool collate "C"`)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			c := onceward.ContractVersion{Active: true}
+			var created *time.Time
+			if err := rows.Scan(&c.Tool, &c.Version, &c.Serial, &created); err != nil {
+				return err
+			}
+			c.CreatedAt = timeOf(created)
+			active = append(active, c)
+		}
+		return rows.Err()
+	})
+	return active, err
+}

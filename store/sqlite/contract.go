@@ -69,3 +69,15 @@ func (s *Store) Contract(ctx context.Context, tool onceward.ToolName, version st
 	}
 	return found, nil
 }
+
+// ActiveContracts lists the versions in force; see [onceward.Store].
+func (s *Store) ActiveContracts(ctx context.Context) ([]onceward.ContractVersion, error) {
+	var active []onceward.ContractVersion
+	err := s.readRaw(ctx, "list contracts", func(c *conn) error {
+		return c.query(`SELECT tool, version, serial, created_at FROM contracts WHERE active = 1 ORDER BY tool`, nil, func(r *rower) error {
+			active = append(active, onceward.ContractVersion{Tool: onceward.ToolName(r.text()), Version: r.text(), Serial: r.int(), Active: true, CreatedAt: r.time()})
+			return nil
+		})
+	})
+	return active, err
+}

@@ -10,6 +10,7 @@ var contracts = []situation{
 	{"NewContractVersionBecomesActive", newContractVersion},
 	{"ActiveVersionAgainChangesNothing", activeVersionAgain},
 	{"SupersededVersionIsRefusedUnlessForced", supersededVersion},
+	{"VersionsInForceAreListedByTool", versionsInForce},
 	{"AbsentContractIsNotFound", absentContract},
 	{"RacingReplicasActivateOnce", racingActivation},
 }
@@ -41,6 +42,19 @@ func newContractVersion(f *fixture) {
 	c, err := f.other.Contract(f.ctx, "mail.send", "one")
 	f.must(err)
 	f.equal("the serial under another tool", int64(1), c.Serial)
+}
+
+func versionsInForce(f *fixture) {
+	one, two, other := f.version("one"), f.version("two"), f.version("three")
+	other.Tool = "a.first"
+	for _, c := range []onceward.ContractVersion{one, two, other} {
+		f.must(f.Store.Activate(f.ctx, c, false))
+	}
+	active, err := f.other.ActiveContracts(f.ctx)
+	f.must(err)
+	two.Source, two.Serial, two.Active = nil, 2, true
+	other.Source, other.Serial, other.Active = nil, 1, true
+	f.equal("the versions in force", []onceward.ContractVersion{other, two}, active)
 }
 
 func activeVersionAgain(f *fixture) {
