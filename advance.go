@@ -44,6 +44,9 @@ func (l *Ledger) Advance(ctx context.Context, id OperationID) error {
 		return err
 	case StepRemind:
 		return l.remind(ctx, op, t)
+	case StepReviewOverdue:
+		_, err := l.tell(ctx, op, StepReviewOverdue, ReviewOverdue{})
+		return err
 	}
 	return nil
 }
@@ -108,7 +111,7 @@ func (l *Ledger) startAgain(ctx context.Context, op *Operation, t Tool) error {
 			if fs, err = l.serialFacts(ctx, now, l.startFacts(now, at, start), at); err != nil {
 				return nil, err
 			}
-		case StepNone, StepExpire, StepProbe, StepLapse, StepEscalate, StepCancel, StepExpireApproval, StepRemind:
+		case StepNone, StepExpire, StepProbe, StepLapse, StepEscalate, StepCancel, StepExpireApproval, StepRemind, StepReviewOverdue:
 			return nil, nil
 		}
 		if isPark(fs) {

@@ -37,6 +37,7 @@ const (
 
 	ActionReadReviews   Action = "read reviews"
 	ActionWorkReviews   Action = "work on reviews" // take, hand over, comment
+	ActionAssign        Action = "hand over"       // approvals or reviews, as their own actions say
 	ActionSignContracts Action = "sign contracts"
 	ActionReadAudit     Action = "read the audit trail"
 	ActionReadReports   Action = "read reports"
@@ -77,6 +78,7 @@ var rights = map[Action][]Role{
 
 	ActionReadReviews:   {RoleApprover, RoleOperator, RoleAuditor},
 	ActionWorkReviews:   {RoleOperator},
+	ActionAssign:        {RoleApprover, RoleOperator},
 	ActionSignContracts: {RoleApprover},
 	ActionReadAudit:     {RoleAuditor},
 	ActionReadReports:   {RoleOperator, RoleAuditor},

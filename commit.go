@@ -162,6 +162,8 @@ func record(before, after *Operation, f fact, version int64, at time.Time) Recor
 		r.Reason = e.said()
 	case Assigned:
 		r.Reason = e.said()
+	case Commented:
+		r.Reason = e.Text
 	case CancelRequested:
 		r.Reason = e.Reason
 	case Resolved:
@@ -210,7 +212,7 @@ func (l *Ledger) carryOut(op *Operation, out []Consequence) {
 		switch o.Kind {
 		case PauseTool: // committed with the row, and told once for all that found it paused: write
 		case RaiseAlarm:
-			l.log.Error("invariant alarm", "tool", op.Tool, "tenant", op.Tenant, "operation", op.ID.String(), "reason", o.Reason)
+			l.log.Error("alarm", "tool", op.Tool, "tenant", op.Tenant, "operation", op.ID.String(), "reason", o.Reason)
 			if l.opts.Alarm != nil {
 				l.opts.Alarm(op, o.Reason)
 			}

@@ -17,6 +17,9 @@ const (
 	KindApprovalEdited
 	KindApprovalReminded
 	KindAssigned
+	KindReviewTaken
+	KindReviewOverdue
+	KindCommented
 	KindForked
 	KindAttemptStarted
 	KindStartParked
@@ -45,7 +48,7 @@ const (
 var eventNames = [...]string{
 	KindApprovalGranted: "approval_granted", KindApprovalRejected: "approval_rejected", KindApprovalExpired: "approval_expired",
 	KindApprovalVoided: "approval_voided", KindApprovalEdited: "approval_edited", KindApprovalReminded: "approval_reminded",
-	KindAssigned: "assigned", KindForked: "fork_made", KindAttemptStarted: "attempt_started", KindStartParked: "start_parked",
+	KindAssigned: "assigned", KindReviewTaken: "review_taken", KindReviewOverdue: "review_overdue", KindCommented: "commented", KindForked: "fork_made", KindAttemptStarted: "attempt_started", KindStartParked: "start_parked",
 	KindAttemptDone: "attempt_done", KindAttemptNotDone: "attempt_not_done", KindAttemptUnknown: "attempt_unknown",
 	KindLeaseProlonged: "lease_prolonged", KindLeaseExpired: "lease_expired", KindProbeFound: "probe_found", KindProbeAbsent: "probe_absent",
 	KindProbeInconclusive: "probe_inconclusive", KindEffectProven: "effect_proven", KindResendDue: "resend_due",
@@ -227,6 +230,19 @@ const (
 	ResolvedAbandoned                          // nobody will look any further
 )
 
+// String is the name that ParseResolution reads.
+func (r Resolution) String() string {
+	switch r {
+	case ResolvedSucceeded:
+		return "succeeded"
+	case ResolvedNotPerformed:
+		return "not_performed"
+	case ResolvedAbandoned:
+		return "abandoned"
+	}
+	return fmt.Sprintf("resolution(%d)", uint8(r))
+}
+
 // ParseResolution reads succeeded, not_performed or abandoned; anything else is
 // an Error with CodeInvalidRequest.
 func ParseResolution(s string) (Resolution, error) {
@@ -285,6 +301,9 @@ func (ApprovalReminded) Kind() EventKind { return KindApprovalReminded }
 
 // Kind implements Event.
 func (Assigned) Kind() EventKind          { return KindAssigned }
+func (ReviewTaken) Kind() EventKind       { return KindReviewTaken }
+func (ReviewOverdue) Kind() EventKind     { return KindReviewOverdue }
+func (Commented) Kind() EventKind         { return KindCommented }
 func (Forked) Kind() EventKind            { return KindForked }
 func (AttemptStarted) Kind() EventKind    { return KindAttemptStarted }
 func (StartParked) Kind() EventKind       { return KindStartParked }

@@ -21,7 +21,7 @@ func Apply(op Operation, ev Event, at time.Time) (Operation, []Consequence, erro
 	if cell.Forbidden() {
 		return op, nil, forbidden(&op, ev, tooLate(&op, ev))
 	}
-	m := &step{op: op.Clone(), at: at}
+	m := &step{op: op.Clone(), at: at, reviewDue: op.DueAt}
 	if err := m.handle(ev); err != nil {
 		return op, nil, err
 	}
@@ -48,6 +48,10 @@ func tooLate(op *Operation, ev Event) string {
 	switch ev.(type) {
 	case ApprovalGranted, ApprovalRejected, ApprovalEdited:
 		return op.answered()
+	case ReviewTaken:
+		if op.State != StateNeedsReview {
+			return "nobody has to review it"
+		}
 	}
 	return ""
 }
@@ -57,6 +61,8 @@ type step struct {
 	op  Operation
 	at  time.Time
 	out []Consequence
+
+	reviewDue time.Time // of an operation that waits for a review: when it is overdue; zero: never, or told already
 }
 
 func (m *step) handle(ev Event) error {
@@ -77,6 +83,12 @@ func (m *step) handle(ev Event) error {
 		m.op.Forked = true
 	case Assigned:
 		return m.assigned(e)
+	case ReviewTaken:
+		return m.reviewTaken(e)
+	case ReviewOverdue:
+		return m.reviewOverdue(e)
+	case Commented:
+		return m.commented(e)
 	case ApprovalVoided:
 		return m.approvalVoided(e)
 	case AttemptStarted:
@@ -150,13 +162,17 @@ func (m *step) finish(before State) {
 	} else {
 		o.CompletedAt = time.Time{}
 	}
+	if !o.State.waitsForPeople() || o.State != before {
+		o.Assigned = Assignment{}
+	}
 	if o.State != StateNeedsReview {
 		o.ReviewReason = ""
 	} else {
-		o.DueAt, o.Parked = time.Time{}, NotParked
-	}
-	if !o.State.waitsForPeople() || o.State != before {
-		o.Assigned = Assignment{}
+		if before != StateNeedsReview {
+			o.Assigned = o.firstAssignment(m.at)
+			m.reviewDue = o.Assigned.Due
+		}
+		o.DueAt, o.Parked = m.reviewDue, NotParked
 	}
 	if o.OpenAttempts() == 0 {
 		o.UnknownSince, o.Probes = time.Time{}, 0

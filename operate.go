@@ -71,8 +71,12 @@ func (l *Ledger) Cancel(ctx context.Context, p Principal, id OperationID, reason
 
 // Resolve settles an operation by a person's word. Of two people who resolve at
 // once, one wins and the other is told CodeStateForbids; so is one who is
-// overtaken by another attempt: what was found out says nothing about that.
+// overtaken by another attempt: what was found out says nothing about that. The
+// error names who resolved it and when.
 func (l *Ledger) Resolve(ctx context.Context, p Principal, id OperationID, r Resolved) (*Operation, error) {
+	if err := Authorize(p, ActionResolve); err != nil {
+		return nil, err
+	}
 	op, _, err := l.loadToAct(ctx, p, id)
 	if err != nil {
 		return nil, err
@@ -84,8 +88,9 @@ func (l *Ledger) Resolve(ctx context.Context, p Principal, id OperationID, r Res
 	op, err = l.change(ctx, op, func(*Operation, time.Time) ([]fact, error) { return facts(r.Actor, r), nil })
 	if err == nil {
 		l.Wake()
+		return op, nil
 	}
-	return op, err
+	return op, l.whoResolved(ctx, op, err)
 }
 
 // Tools returns the contracts in force, by name.

@@ -27,6 +27,9 @@ type Policy struct {
 
 	SeparateRequester bool // whoever asked may not approve
 
+	ReviewTeam   string        // who is asked where only a person can settle it; empty: whoever has the right
+	ReviewWithin time.Duration // how long a review may take until it is overdue; 0: no time is set
+
 	KeyReusable bool // a retired key may be used anew
 	KeepInput   Keep // how much of the input stays once nothing can be sent any more
 	Rate        Rate // how often attempts may start, per process

@@ -9,7 +9,7 @@ import (
 
 // everyEvent is an event of each kind.
 var everyEvent = []Event{
-	ApprovalGranted{}, ApprovalRejected{}, ApprovalExpired{}, ApprovalVoided{}, ApprovalEdited{}, ApprovalReminded{}, Assigned{}, Forked{}, AttemptStarted{}, StartParked{}, AttemptDone{}, AttemptNotDone{},
+	ApprovalGranted{}, ApprovalRejected{}, ApprovalExpired{}, ApprovalVoided{}, ApprovalEdited{}, ApprovalReminded{}, Assigned{}, ReviewTaken{}, ReviewOverdue{}, Commented{}, Forked{}, AttemptStarted{}, StartParked{}, AttemptDone{}, AttemptNotDone{},
 	AttemptUnknown{}, LeaseProlonged{}, LeaseExpired{}, ProbeFound{}, ProbeAbsent{}, ProbeInconclusive{}, EffectProven{}, ResendDue{},
 	ResendLapsed{}, SettleOverdue{}, CancelRequested{}, NotAfterPassed{}, Resolved{}, ReplayRequested{}, RetryRequested{}, Compensated{},
 	Retired{}, KeyTakenAnew{},
@@ -25,6 +25,7 @@ var said = map[string]struct {
 	"References": {[]string{"eff_7"}, func(r *Record) any { return []string{r.Reference} }},
 	"Reason":     {"seven", func(r *Record) any { return r.Reason }},
 	"Why":        {ParkReason("seven"), func(r *Record) any { return ParkReason(r.Reason) }},
+	"Text":       {"seven", func(r *Record) any { return r.Reason }},
 	"Shown":      {"5e7e", func(r *Record) any { return r.Shown }},
 	"Source":     {"seven", func(r *Record) any { return r.Reason }},
 	"Failure":    {Failure{Message: "seven"}, func(r *Record) any { return Failure{Message: r.Reason} }},

@@ -207,6 +207,7 @@ const (
 	StepCancel              // NotAfterPassed
 	StepExpireApproval      // ApprovalExpired
 	StepRemind              // submit a reminder, then ApprovalReminded
+	StepReviewOverdue       // ReviewOverdue
 )
 
 // NextStep says what a worker has to do at this time, StepNone if nothing.
@@ -242,7 +243,11 @@ func (o *Operation) NextStep(at time.Time) Step {
 		if !o.DueAt.IsZero() && !at.Before(o.DueAt) {
 			return StepProbe // are open attempts a second effect?
 		}
-	case StateNeedsReview, StateFailed, StateAbandoned, StateCancelled, StateCompensated:
+	case StateNeedsReview:
+		if !o.DueAt.IsZero() && !at.Before(o.DueAt) {
+			return StepReviewOverdue
+		}
+	case StateFailed, StateAbandoned, StateCancelled, StateCompensated:
 	}
 	return StepNone
 }

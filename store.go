@@ -36,7 +36,7 @@ const (
 	DueLease                       // effect_pending after the first attempt, or remote: lease expiry
 	DueSettle                      // outcome_unknown: probe, re-send or give up
 	DueApproval                    // awaiting_approval: expiry
-	DueReview                      // needs_review: waits for a person
+	DueReview                      // needs_review: waits for a person; comes up when that takes too long
 	DueEnded                       // failed, abandoned or cancelled: listed, never due
 )
 
@@ -49,7 +49,7 @@ type Due struct {
 	State  State
 	Kind   DueKind
 	Parked ParkReason
-	At     time.Time // zero: never by itself (parked, review, ended)
+	At     time.Time // zero: never by itself (parked, ended, a review without a deadline)
 	Since  time.Time // when it came into this state
 }
 

@@ -261,6 +261,8 @@ func stepWord(s onceward.Step) string {
 		return "expire approval"
 	case onceward.StepRemind:
 		return "remind"
+	case onceward.StepReviewOverdue:
+		return "review overdue"
 	}
 	return "?"
 }

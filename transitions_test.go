@@ -42,6 +42,10 @@ func sampleOp(effect onceward.EffectClass, s onceward.State) onceward.Operation 
 		a.Status, a.LastByteAt = onceward.StatusOpen, t0.Add(time.Second)
 		op.UnknownSince = t0
 		op.Failure = onceward.Failure{Class: onceward.ClassTimeout, Code: "deadline", Retryable: true}
+		if s == onceward.StateNeedsReview {
+			op.Assigned.Due = t0.Add(time.Minute)
+			op.DueAt = op.Assigned.Due
+		}
 	case onceward.StateSucceeded, onceward.StateCompensated:
 		a.Status, a.Reference, op.Reference = onceward.StatusDone, "eff_1", "eff_1"
 	case onceward.StateFailed:
@@ -73,6 +77,9 @@ func samples(k onceward.EventKind) []onceward.Event {
 		onceward.KindApprovalReminded:  {onceward.ApprovalReminded{Number: 0}, onceward.ApprovalReminded{Number: 1}},
 		onceward.KindForked:            {onceward.Forked{Key: "second", Actor: "q", Reason: "wanted twice"}},
 		onceward.KindAssigned:          {onceward.Assigned{Assignment: onceward.Assignment{To: "p"}, Actor: "q", Reason: "on holiday"}},
+		onceward.KindReviewTaken:       {onceward.ReviewTaken{Actor: "p"}},
+		onceward.KindReviewOverdue:     {onceward.ReviewOverdue{}},
+		onceward.KindCommented:         {onceward.Commented{Actor: "p", Text: "the clerk is asked"}},
 		onceward.KindAttemptStarted:    {onceward.AttemptStarted{Owner: "r", LeaseUntil: late}},
 		onceward.KindStartParked:       {onceward.StartParked{Why: onceward.ParkToolPaused}},
 		onceward.KindAttemptDone:       {onceward.AttemptDone{Attempt: 1, Reference: "eff_1"}, onceward.AttemptDone{Attempt: 1, Reference: "eff_2"}},

@@ -45,6 +45,7 @@ type spec struct {
 	Horizon     span         `field:"horizon" default:"7d" doc:"The longest time in which a duplicate of an intention can still arrive."`
 	Keep        keep         `field:"keep" doc:"What is stored, and for how long after the end of an operation."`
 	Answer      answer       `field:"answer" doc:"How much of an answer is read and kept."`
+	Review      review       `field:"review" doc:"Who settles what only a person can settle, and by when."`
 	Approval    *approval    `field:"approval" doc:"When a person must say yes first."`
 	Compensate  *compensate  `field:"compensate" doc:"How the effect is undone: an operation of its own."`
 	SerializeBy source       `field:"serialize_by" doc:"CEL expression: operations with the same value run one at a time, until each has ended."`
@@ -166,6 +167,12 @@ type reminder struct {
 	BeforeExpiry span `field:"before_expiry" doc:"How long before it expires, in place of after."`
 	Tool         text `field:"tool,required" doc:"The tool that reminds, such as one that writes to a chat or sends a mail. It should ask for no approval itself."`
 	Input        tree `field:"input,required" doc:"Its input, with ${…} over input and operation (operation.id, operation.key)."`
+}
+
+type review struct {
+	group
+	Team   text `field:"team" doc:"The group of people who are asked. Default: technical_owner, else business_owner."`
+	Within span `field:"within" default:"24h" doc:"How long it may take until it is overdue: then an alarm is raised and it stands first in the queue."`
 }
 
 type compensate struct {

@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"slices"
@@ -48,6 +49,8 @@ func (c *compiler) info(root *node, text []byte) {
 		info.BlindSpots = spec.Probe.BlindSpots.value
 	}
 	info.Policy = c.policy()
+	info.Policy.ReviewWithin = spec.Review.Within.value
+	info.Policy.ReviewTeam = cmp.Or(spec.Review.Team.value, info.TechnicalOwner, info.BusinessOwner)
 	info.KeyFromCaller = !spec.Key.set && info.Policy.Effect.Writes()
 	c.tool.info = info
 	slices.Sort(c.tool.names.env)

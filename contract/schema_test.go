@@ -249,6 +249,7 @@ func TestDefaultsAreThoseOfTheTags(t *testing.T) {
 	want := onceward.Policy{
 		Effect: onceward.EffectProbedWrite, HasProbe: true, Deadline: 10e9, ProbeDeadline: 10e9, Lease: 25e9, Settle: 1e9,
 		MaxAttempts: 5, BackoffInitial: 1e9, BackoffMax: 60e9, RecoveryWindow: 24 * 3600e9,
+		ReviewTeam: "us", ReviewWithin: 24 * 3600e9,
 	}
 	if diff := cmp.Diff(want, p); diff != "" {
 		t.Error(diff)

@@ -32,6 +32,10 @@ func (e *encoder) people(op *onceward.Operation) {
 		e.string(op.Assigned.Team)
 		e.time(op.Assigned.Due)
 	}
+	if !op.Assigned.At.IsZero() {
+		e.byte(tagAssignedAt)
+		e.time(op.Assigned.At)
+	}
 	if len(op.Documents) > 0 {
 		e.byte(tagDocuments)
 		e.uint(uint64(len(op.Documents)))

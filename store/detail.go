@@ -32,6 +32,7 @@ const (
 	tagApproval
 	tagAssigned
 	tagDocuments
+	tagAssignedAt
 )
 
 // The flags of an operation.
@@ -194,7 +195,9 @@ func (d *decoder) tag(op *onceward.Operation, row *Row) bool {
 	case tagApproval:
 		op.Approval = d.approval()
 	case tagAssigned:
-		op.Assigned = onceward.Assignment{To: d.string(), Team: d.string(), Due: d.time()}
+		op.Assigned.To, op.Assigned.Team, op.Assigned.Due = d.string(), d.string(), d.time()
+	case tagAssignedAt:
+		op.Assigned.At = d.time()
 	case tagDocuments:
 		op.Documents = d.documents()
 	default:

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
 )
@@ -15,8 +17,36 @@ import (
 func newReview() *cobra.Command {
 	c := &cobra.Command{Use: "review", Short: "Settle what only a person can settle"}
 	serverFlag(c)
-	c.AddCommand(newReviewList(), newReviewShow(), newReviewResolve())
+	c.AddCommand(newReviewList(), newReviewShow(), newReviewTake(), newReviewAssign(), newReviewComment(), newReviewResolve())
 	return c
+}
+
+// reviewView is a review as the server shows it.
+type reviewView struct {
+	Operation      operationView `json:"operation"`
+	Owner          string        `json:"owner"`
+	Team           string        `json:"team"`
+	Due            *time.Time    `json:"due"`
+	Overdue        bool          `json:"overdue"`
+	BusinessOwner  string        `json:"business_owner"`
+	TechnicalOwner string        `json:"technical_owner"`
+	HasProbe       bool          `json:"has_probe"`
+	BlindSpots     string        `json:"blind_spots"`
+	Answers        []struct {
+		When, Outcome, Then, Needs, Consequence string
+		Attempt                                 int
+	} `json:"answers"`
+}
+
+// due is by when it has to be settled, in words.
+func (v *reviewView) due() string {
+	switch {
+	case v.Due == nil:
+		return ""
+	case v.Overdue:
+		return v.Due.Local().Format(time.DateTime) + ", overdue"
+	}
+	return v.Due.Local().Format(time.DateTime)
 }
 
 func newReviewShow() *cobra.Command {
@@ -27,96 +57,167 @@ func newReviewShow() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			rep, err := cl.operation(c.Context(), args[0], "")
+			rep, err := cl.do(c.Context(), "GET", "/v1/operations/"+escape(args[0])+"/review", nil)
 			if err != nil {
 				return err
 			}
-			err = showAnswer(c, rep)
-			if !wantsJSON(c) {
-				cl.printReview(c, rep)
+			var found struct {
+				Review reviewView `json:"review"`
+			}
+			if err := json.Unmarshal(rep.body, &found); err != nil {
+				return fmt.Errorf("read answer: %w", err)
+			}
+			if wantsJSON(c) {
+				err = printJSON(c.OutOrStdout(), rep.body)
+			} else {
+				found.Review.print(c.OutOrStdout())
+			}
+			if code := stateExit(found.Review.Operation.State); err == nil && code != exitDone {
+				return &exitError{code: code, said: true}
 			}
 			return err
 		},
 	}
 }
 
-// printReview prints what a person needs to answer: what a look-up cannot see,
-// who can be asked, and the answers with what follows from each.
-func (cl *client) printReview(c *cobra.Command, rep *reply) {
-	w := c.OutOrStdout()
-	var a answerView
-	if json.Unmarshal(rep.body, &a) != nil {
-		return // showAnswer has said so
-	}
-	if !answersWanted[a.Operation.State] {
-		fmt.Fprintf(w, "\nNo answer is asked for: it is %s.\n", a.Operation.State)
+// print prints what a person needs to answer: what was sent and seen, what a
+// look-up cannot see, who can be asked, and the answers with what follows.
+func (v *reviewView) print(w io.Writer) {
+	printOperation(w, answerView{Operation: v.Operation})
+	printStory(w, &v.Operation)
+	fmt.Fprintln(w)
+	if len(v.Answers) == 0 {
+		fmt.Fprintf(w, "No answer is asked for: it is %s.\n", v.Operation.State)
 		return
 	}
-	var found struct {
-		Tool struct {
-			BusinessOwner  string `json:"business_owner"`
-			TechnicalOwner string `json:"technical_owner"`
-			HasProbe       bool   `json:"has_probe"`
-			BlindSpots     string `json:"blind_spots"`
-		} `json:"tool"`
-	}
-	fmt.Fprintln(w)
-	if tool, err := cl.do(c.Context(), "GET", "/v1/tools/"+escape(a.Operation.Tool), nil); err == nil && json.Unmarshal(tool.body, &found) == nil {
-		printLine(w, "look-up", map[bool]string{true: "the contract has one; onceward op reconcile " + a.Operation.ID + " makes it now", false: "the contract has none: look at the provider yourself"}[found.Tool.HasProbe])
-		printLine(w, "blind spots", found.Tool.BlindSpots)
-		printLine(w, "owners", strings.Join(slices.Compact([]string{orNobody(found.Tool.BusinessOwner), orNobody(found.Tool.TechnicalOwner)}), ", "))
-	}
-	printLine(w, "sent key", a.Operation.ProviderKey) // what the provider may know it by
-	printAnswers(w, &a.Operation)
+	printLine(w, "taken by", visible(v.Owner))
+	printLine(w, "team", visible(v.Team))
+	printLine(w, "due", v.due())
+	printLine(w, "look-up", map[bool]string{true: "the contract has one; onceward op reconcile " + v.Operation.ID + " makes it now", false: "the contract has none: look at the provider yourself"}[v.HasProbe])
+	printLine(w, "blind spots", v.BlindSpots)
+	printLine(w, "owners", strings.Join(slices.Compact([]string{orNobody(v.BusinessOwner), orNobody(v.TechnicalOwner)}), ", "))
+	printLine(w, "sent key", v.Operation.ProviderKey) // what the provider may know it by
+	v.printAnswers(w)
 }
 
-// answersWanted are the states in which a person's word settles something.
-var answersWanted = map[string]bool{"needs_review": true, "outcome_unknown": true, "abandoned": true}
-
-// reviewAnswer is one of the answers that a person may give.
-type reviewAnswer struct{ when, flags, then string }
-
 // printAnswers prints the answers that the operation lets in, as commands.
-func printAnswers(w io.Writer, o *operationView) {
-	happened := reviewAnswer{"it happened", "--outcome succeeded --reference REFERENCE", "it becomes succeeded, nothing is sent again, and whoever asks gets the reference"}
-	answers := []reviewAnswer{happened}
-	switch {
-	case o.Reference != "": // an effect is proven
-	case o.CancelRequested:
-		answers = append(answers, reviewAnswer{"it did not", "--outcome not_performed --then fail --reason WHY", "it becomes cancelled, as somebody asked; nothing is sent again"})
-	default:
-		answers = append(answers,
-			reviewAnswer{"it did not; try again", "--outcome not_performed --then retry --reason WHY", "it is sent again at once under the same key: if it happened after all, it happens twice"},
-			reviewAnswer{"it did not; leave it", "--outcome not_performed --then fail --reason WHY", "it becomes failed, nothing is sent again by itself, and whoever asks is told that it did not happen"})
-	}
-	if o.State != "abandoned" {
-		answers = append(answers, reviewAnswer{"nobody can tell", "--outcome abandoned --reason WHY", "it becomes abandoned, nobody looks any further, and whoever asks is told that it may have happened"})
-	}
+func (v *reviewView) printAnswers(w io.Writer) {
 	fmt.Fprintln(w, "\nyou may answer, once you have looked at the provider")
-	for _, a := range answers {
-		fmt.Fprintf(w, "  %s\n    onceward review resolve %s --attempt %d %s\n    %s\n", a.when, o.ID, o.Attempts, a.flags, a.then)
+	for _, a := range v.Answers {
+		flags := "--outcome " + a.Outcome
+		if a.Then != "" {
+			flags += " --then " + a.Then
+		}
+		flags += map[string]string{"reference": " --reference REFERENCE", "reason": " --reason WHY"}[a.Needs]
+		fmt.Fprintf(w, "  %s\n    onceward review resolve %s --attempt %d %s\n    %s\n", a.When, v.Operation.ID, a.Attempt, flags, a.Consequence)
 	}
-	fmt.Fprintf(w, "--attempt %d: if another attempt was made since, nothing is settled, and you look again.\n", o.Attempts)
+	fmt.Fprintf(w, "--attempt %d: if another attempt was made since, nothing is settled, and you look again.\n", v.Operation.Attempts)
 }
 
 func newReviewList() *cobra.Command {
-	var tool string
+	var tool, team, after string
+	var mine, overdue bool
 	var limit int
 	c := &cobra.Command{
-		Use: "list", Short: "List what waits for a person", Args: cobra.NoArgs,
+		Use: "list", Short: "List what waits for a person: by deadline, what is overdue first", Args: cobra.NoArgs,
+		Example: "  onceward review list --mine\n  onceward review list --team support-leads --overdue",
 		RunE: func(c *cobra.Command, _ []string) error {
-			q := url.Values{"state": {"needs_review"}, "limit": {strconv.Itoa(limit)}}
-			if tool != "" {
-				q.Set("tool", tool)
+			q := url.Values{"limit": {strconv.Itoa(limit)}}
+			for name, v := range map[string]string{"tool": tool, "team": team, "after": after} {
+				if v != "" {
+					q.Set(name, v)
+				}
 			}
-			return listOperations(c, q)
+			for name, v := range map[string]bool{"mine": mine, "overdue": overdue} {
+				if v {
+					q.Set(name, "true")
+				}
+			}
+			return listReviews(c, q)
 		},
 	}
-	c.Flags().StringVar(&tool, "tool", "", "only this tool")
-	c.Flags().IntVar(&limit, "limit", 50, "how many at the most")
+	f := c.Flags()
+	f.StringVar(&tool, "tool", "", "only this tool")
+	f.BoolVar(&mine, "mine", false, "only what you have taken, or were given by name")
+	f.StringVar(&team, "team", "", "only what this team is asked for")
+	f.BoolVar(&overdue, "overdue", false, "only what is overdue")
+	f.StringVar(&after, "after", "", "go on after this cursor")
+	f.IntVar(&limit, "limit", 50, "how many at the most")
 	return c
 }
 
+func listReviews(c *cobra.Command, q url.Values) error {
+	cl, err := newClient(c)
+	if err != nil {
+		return err
+	}
+	rep, err := cl.do(c.Context(), "GET", "/v1/reviews?"+q.Encode(), nil)
+	if err != nil {
+		return err
+	}
+	if wantsJSON(c) {
+		return printJSON(c.OutOrStdout(), rep.body)
+	}
+	var page struct {
+		Reviews []reviewView `json:"reviews"`
+		Next    string       `json:"next"`
+	}
+	if err := json.Unmarshal(rep.body, &page); err != nil {
+		return fmt.Errorf("read answer: %w", err)
+	}
+	w := tabwriter.NewWriter(c.OutOrStdout(), 0, 4, 2, ' ', 0)
+	fmt.Fprintln(w, "OPERATION\tTOOL\tSTATE\tDUE\tTEAM\tTAKEN BY\tWHY")
+	for i := range page.Reviews {
+		v := &page.Reviews[i]
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", v.Operation.ID, v.Operation.Tool, v.Operation.State, v.due(), visible(v.Team), visible(v.Owner), visible(v.Operation.ReviewReason))
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	if page.Next != "" {
+		fmt.Fprintf(c.OutOrStdout(), "more: --after %s\n", page.Next)
+	}
+	return nil
+}
+
+func newReviewTake() *cobra.Command {
+	return &cobra.Command{
+		Use: "take ID", Short: "Say that you settle it; who has it already keeps it", Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error { return post(c, args[0], "take", map[string]any{}) },
+	}
+}
+
+func newReviewAssign() *cobra.Command {
+	var to, team, due, reason string
+	c := &cobra.Command{
+		Use: "assign ID --to PRINCIPAL|--team TEAM --reason WHY", Short: "Hand a review over, or set another deadline", Args: cobra.ExactArgs(1),
+		Example: "  onceward review assign op_… --team support-leads --reason 'needs the customer'\n  onceward review assign op_… --to oidc:ann --due 2026-01-31T17:00:00Z --reason 'she knows the clerk'",
+		RunE: func(c *cobra.Command, args []string) error {
+			body := map[string]any{"reason": reason}
+			for name, v := range map[string]string{"to": to, "team": team, "due": due} {
+				if v != "" {
+					body[name] = v
+				}
+			}
+			return post(c, args[0], "assign", body)
+		},
+	}
+	f := c.Flags()
+	f.StringVar(&to, "to", "", "a principal, as issuer:subject")
+	f.StringVar(&team, "team", "", "a group of people")
+	f.StringVar(&due, "due", "", "by when, as RFC 3339; as it is if absent")
+	f.StringVar(&reason, "reason", "", "why somebody else has to settle it")
+	return c
+}
+
+func newReviewComment() *cobra.Command {
+	return &cobra.Command{
+		Use: "comment ID TEXT", Short: "Add to the timeline what the next one has to know", Args: cobra.ExactArgs(2),
+		RunE: func(c *cobra.Command, args []string) error {
+			return post(c, args[0], "comment", map[string]any{"text": args[1]})
+		},
+	}
+}
 func newReviewResolve() *cobra.Command {
 	var outcome, then, reference, reason string
 	var attempt int

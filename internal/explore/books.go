@@ -192,7 +192,8 @@ func (a *auditor) note() {
 		}
 		*b = freshBooks()
 	case onceward.ApprovalRejected, onceward.ApprovalExpired, onceward.StartParked, onceward.ProbeInconclusive, onceward.ResendDue,
-		onceward.ResendLapsed, onceward.SettleOverdue, onceward.Compensated, onceward.ApprovalReminded, onceward.Assigned, onceward.Forked:
+		onceward.ResendLapsed, onceward.SettleOverdue, onceward.Compensated, onceward.ApprovalReminded, onceward.Assigned,
+		onceward.ReviewTaken, onceward.ReviewOverdue, onceward.Commented, onceward.Forked:
 	}
 }
 

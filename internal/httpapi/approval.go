@@ -91,14 +91,6 @@ type RejectRequest struct {
 	Reason string `json:"reason" max:"reason"`
 }
 
-// AssignRequest hands over whose turn it is.
-type AssignRequest struct {
-	To     *string `json:"to,omitempty" max:"label" doc:"A principal: issuer:subject. It may answer although it is in none of the contract's groups, but must be an approver."`
-	Team   *string `json:"team,omitempty" max:"label" doc:"A group."`
-	Due    *string `json:"due,omitempty" max:"label" doc:"RFC 3339."`
-	Reason string  `json:"reason" max:"reason"`
-}
-
 // approval shows what people were asked; nil if nobody is.
 func approval(op *onceward.Operation) *Approval {
 	if !op.ApprovalNeeded {
@@ -235,30 +227,6 @@ func reject(c *call) error {
 		return err
 	}
 	op, err := c.ledger.Reject(c.req.Context(), c.who, id, digest, in.Reason)
-	if err != nil {
-		return err
-	}
-	c.changed(op)
-	return nil
-}
-
-// assignApproval is POST /v1/operations/{id}/assign.
-func assignApproval(c *call) error {
-	id, err := c.operationID()
-	if err != nil {
-		return err
-	}
-	var in AssignRequest
-	if err := c.read(&in, true); err != nil {
-		return err
-	}
-	to := onceward.Assignment{To: text(in.To), Team: text(in.Team)}
-	if in.Due != nil {
-		if to.Due, err = time.Parse(time.RFC3339, *in.Due); err != nil {
-			return &onceward.Error{Code: onceward.CodeInvalidRequest, Message: "due is not a time", Hint: "write it as in 2026-11-29T17:00:00Z"}
-		}
-	}
-	op, err := c.ledger.AssignApproval(c.req.Context(), c.who, id, to, in.Reason)
 	if err != nil {
 		return err
 	}

@@ -93,7 +93,7 @@ var changeAnswers = []answer{
 	{http.StatusAccepted, OperationState{}, "Done; the operation goes on, or is not settled yet."},
 }
 
-var routes = slices.Concat(operationRoutes, runRoutes, decisionRoutes, tokenRoutes, auditRoutes, reportRoutes)
+var routes = slices.Concat(operationRoutes, reviewRoutes, runRoutes, decisionRoutes, tokenRoutes, auditRoutes, reportRoutes)
 
 var operationRoutes = []route{
 	{
@@ -213,12 +213,6 @@ var operationRoutes = []route{
 		Method: http.MethodPost, Path: "/v1/operations/{id}/reject", Name: "rejectOperation", handle: reject, Action: onceward.ActionDecideApprovals,
 		Summary: "Say no to what was shown. It is cancelled.",
 		Body:    RejectRequest{}, Answers: changeAnswers,
-		Refusals: []onceward.Code{onceward.CodeOperationNotFound, onceward.CodeStateForbids, onceward.CodeEvidenceRequired},
-	},
-	{
-		Method: http.MethodPost, Path: "/v1/operations/{id}/assign", Name: "assignApproval", handle: assignApproval, Action: onceward.ActionDecideApprovals,
-		Summary: "Hand over who has to answer. Nobody else loses the right.",
-		Body:    AssignRequest{}, Answers: changeAnswers,
 		Refusals: []onceward.Code{onceward.CodeOperationNotFound, onceward.CodeStateForbids, onceward.CodeEvidenceRequired},
 	},
 	{

@@ -25,6 +25,7 @@ var enums = map[string][]string{
 	"outcomes":        {"done", "not_done", "unknown"},
 	"resolutions":     {"succeeded", "not_performed", "abandoned"},
 	"then":            {"retry", "fail"},
+	"review_needs":    {needsReference, needsReason},
 	"verdicts":        stringsOf([]onceward.ReplayVerdict{onceward.ReplaySafe, onceward.ReplayConfirm, onceward.ReplayRefuse}),
 	"probes":          {"none", "found", "absent", "inconclusive"},
 	"executors":       {"onceward", "caller"},
@@ -55,6 +56,8 @@ func namesOf[T fmt.Stringer](values []T) []string {
 }
 
 func textSchema() map[string]any { return map[string]any{"type": "string"} }
+
+func boolSchema() map[string]any { return map[string]any{"type": "boolean"} }
 
 func durationSchema() map[string]any {
 	return map[string]any{"type": "string", "examples": []any{"5s", "1m30s"}, "description": "A Go duration."}
