@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 
 	"github.com/onceward/onceward"
 	"github.com/onceward/onceward/internal/testdb"
+	"github.com/onceward/onceward/oncewardtest"
 	"github.com/onceward/onceward/store/postgres"
 	"github.com/onceward/onceward/store/sqlite"
 )
@@ -187,5 +189,160 @@ func TestByteFlippedInTheDatabaseIsNamed(t *testing.T) {
 				})
 			}
 		})
+	}
+}
+
+// secret stands for whatever an audit trail must not hold.
+const secret = "s3cr3t-of-somebody"
+
+func TestAuditTrailHoldsNoPayloadAndNoSecret(t *testing.T) {
+	t.Parallel()
+	for _, db := range tamperings {
+		t.Run(db.name, func(t *testing.T) {
+			t.Parallel()
+			s, _ := db.open(t)
+			op := story(t, s)
+			next := op.Clone()
+			next.Version, next.Token = 3, onceward.WriteToken{3}
+			next.Input = []byte(`"` + secret + `"`)
+			next.Request = &onceward.Request{Method: "POST", URL: "https://x.test/?key=" + secret, Header: []onceward.HeaderField{{Name: "Authorization", Value: secret}}, Body: []byte(secret)}
+			next.Result = &onceward.Result{Status: 200, Body: []byte(secret), BodyKept: true}
+			next.Failure.Message = secret
+			commit(t, s, onceward.Change{Before: 2, After: next, Records: []onceward.Record{{Version: 3, Event: "attempt_unknown", From: op.State, To: op.State, Actor: "r_1", Reason: secret,
+				Evidence: &onceward.Evidence{Body: []byte(secret), ErrorText: secret, Header: []onceward.HeaderField{{Name: "Set-Cookie", Value: secret}}}}}})
+			token, hidden, err := onceward.NewToken(onceward.LocalPrincipal(), onceward.TokenRequest{Subject: "bot", Scope: onceward.Scope{Roles: []onceward.Role{"caller"}}}, time.Now())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := s.Note(t.Context(), onceward.TokenIssued(&token)); err != nil {
+				t.Fatal(err)
+			}
+			rows := 0
+			for _, source := range onceward.AllAuditSources {
+				all, err := s.AuditRows(t.Context(), onceward.AuditQuery{Source: source, Limit: onceward.AuditRowsMax, Open: true})
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, r := range all {
+					rows++
+					for _, what := range []string{secret, hidden, hidden[len(hidden)-40:], string(token.Hash[:])} {
+						if bytes.Contains(r.Body, []byte(what)) {
+							t.Errorf("%s %v holds a secret or payload", r.Source, r.Place)
+						}
+					}
+				}
+			}
+			if rows != 11 {
+				t.Errorf("%d rows were looked at", rows)
+			}
+		})
+	}
+}
+
+func TestRowBehindAnOpenTransactionIsNeitherSealedNorSkipped(t *testing.T) {
+	t.Parallel()
+	dsn := testdb.Postgres(t)
+	s := opened(t)(postgres.Open(t.Context(), dsn, postgres.Options{}))
+	t.Cleanup(func() { _ = s.Close() })
+	slow, err := pgx.Connect(t.Context(), dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = slow.Close(context.Background()) })
+	tx, err := slow.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	const late = `insert into audit (id, at, tenant, actor, action, subject, reason, detail) values (gen_random_uuid(), now(), '', 'a', 'late', 's', '', '')`
+	if _, err := tx.Exec(t.Context(), late); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Note(t.Context(), onceward.NewAuditEvent(onceward.AuditEvent{Actor: "a", Action: "early"})); err != nil {
+		t.Fatal(err)
+	}
+	a := &onceward.Auditor{Store: s, Now: s.Now}
+	for range 3 {
+		if _, err := a.Step(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if last, err := s.LastSeal(t.Context()); err != nil || last != nil {
+		t.Fatalf("a row that another may still come before was sealed: %+v (%v)", last, err)
+	}
+	if err := tx.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	sealAll(t, s)
+	if v := verified(t, s, nil); len(v.Faults) > 0 || v.SealedRows != 2 {
+		t.Errorf("after the commit: %+v", v)
+	}
+}
+
+func TestAuditorsAtOnceMakeOneChainBesideWriters(t *testing.T) {
+	t.Parallel()
+	for _, db := range []database{onMemory, onSQLite, onPostgres} {
+		t.Run(db.name, func(t *testing.T) {
+			t.Parallel()
+			handle := db.open(t, time.Now)
+			s := handle()
+			t.Cleanup(func() { _ = s.Close() })
+			var work sync.WaitGroup
+			ctx, stop := context.WithCancel(t.Context())
+			for range 2 {
+				other := handle()
+				t.Cleanup(func() { _ = other.Close() })
+				work.Go(func() {
+					a := &onceward.Auditor{Store: other, Now: other.Now}
+					for ctx.Err() == nil {
+						if _, err := a.Step(ctx); err != nil && ctx.Err() == nil {
+							t.Errorf("step: %v", err)
+							return
+						}
+					}
+				})
+			}
+			for i := range 30 {
+				now, err := s.Now(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				op := onceward.Operation{Tenant: "default", Tool: "tickets.create", Key: onceward.Key(fmt.Sprint(i)), Effect: onceward.EffectProbedWrite,
+					State: onceward.StateReady, Version: 1, Token: onceward.WriteToken{byte(i + 1)}, CreatedAt: now, UpdatedAt: now}
+				op.ID = onceward.NewOperationID(op.Tenant, op.Tool, op.Key)
+				commit(t, s, onceward.Change{After: op})
+				if i%5 == 0 {
+					if v := verified(t, s, nil); len(v.Faults) > 0 {
+						t.Errorf("beside writers: %v", v.Faults)
+					}
+				}
+			}
+			stop()
+			work.Wait()
+			sealAll(t, s)
+			if v := verified(t, s, nil); len(v.Faults) > 0 || v.SealedRows != 30 || v.Operations != 30 {
+				t.Errorf("at the end: %+v", v)
+			}
+		})
+	}
+}
+
+func TestCountsOutliveALedgerThatIsAway(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, oncewardtest.NewTool("t.write", onceward.EffectProbedWrite))
+	w.ask(`{"id":"1"}`)
+	w.ask(`{"id":"1"}`)
+	w.store.GoAway()
+	if err := w.ledger.FlushTallies(t.Context()); !onceward.Is(err, onceward.CodeLedgerUnavailable) {
+		t.Fatalf("a ledger that is away takes counts: %v", err)
+	}
+	w.store.ComeBack()
+	for range 2 {
+		if err := w.ledger.FlushTallies(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r, err := w.ledger.Report(t.Context(), onceward.LocalPrincipal(), w.clock.Now().Add(-time.Hour), w.clock.Now().Add(time.Hour))
+	if err != nil || r.Total != (onceward.Answered{Fresh: 1, Replayed: 1}) {
+		t.Errorf("the report counts %+v (%v)", r.Total, err)
 	}
 }

@@ -59,7 +59,7 @@ func (l *Ledger) acquireSerial(ctx context.Context, op *Operation) (holder Opera
 		// Why a holder writes too: one that had ended and is wanted again may meet
 		// a waiter that saw it ended. Of the two writes of one version, one wins.
 		row = *stored
-		row.Reference, row.UpdatedAt, row.Actor = op.ID.String(), at, l.opts.Owner
+		row.Reference, row.UpdatedAt = op.ID.String(), at
 	}
 	return OperationID{}, false, &Error{Code: CodeWriteConflict, Op: "serialize operation", OperationID: op.ID, Message: "the resource kept changing hands"}
 }

@@ -124,10 +124,27 @@ func newWorldOn(t testing.TB, db database, clock *oncewardtest.Clock, tool *once
 		w.local = clock
 	}
 	w.handle = db.open(t, func() time.Time { return w.local.Now().Add(time.Duration(w.ahead.Load())) })
+	verifyAtTheEnd(t, w.handle())
 	w.provider = oncewardtest.NewProvider(w.local)
 	w.provider.HonoursKeys = tool.Info().Policy.Effect == onceward.EffectKeyedWrite
 	w.replica = w.process(t, tool, opts...)
 	return w
+}
+
+// verifyAtTheEnd holds every situation to the audit trail: whatever happened, each
+// row and each timeline is as the journal says.
+func verifyAtTheEnd(t testing.TB, s onceward.Store) {
+	t.Cleanup(func() {
+		v, err := onceward.VerifyAudit(context.Background(), s, nil)
+		if err != nil {
+			t.Errorf("verify audit trail: %v", err)
+		} else if len(v.Faults) > 0 {
+			t.Errorf("the audit trail is broken: %v", v.Faults)
+		}
+		if err := s.Close(); err != nil {
+			t.Errorf("close store: %v", err)
+		}
+	})
 }
 
 // process starts another process on the world's database.

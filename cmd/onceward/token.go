@@ -81,7 +81,10 @@ func createToken(c *cobra.Command, in *httpapi.TokenRequest, lifetime time.Durat
 			return err
 		}
 		issued = httpapi.IssuedToken{Token: httpapi.ShowToken(&t), Secret: secret}
-		return s.PutToken(ctx, t)
+		if err := s.PutToken(ctx, t); err != nil {
+			return err
+		}
+		return s.Note(ctx, onceward.TokenIssued(&t))
 	})
 }
 
@@ -176,10 +179,11 @@ func newTokenRevoke() *cobra.Command {
 			} else {
 				err = onLedger(c, false, func(ctx context.Context, s onceward.Store, by onceward.Principal, now time.Time) error {
 					t, err := onceward.Revoke(ctx, s, by, id, now)
-					if err == nil {
-						answer.Token = httpapi.ShowToken(t)
+					if err != nil {
+						return err
 					}
-					return err
+					answer.Token = httpapi.ShowToken(t)
+					return s.Note(ctx, onceward.TokenRevoked(t))
 				})
 			}
 			if err != nil {

@@ -106,3 +106,26 @@ func TestReportCountsAnswersByToolAndTeam(t *testing.T) {
 	}
 	w.get("/v1/report?from=2026-01-02T00:00:00Z&to=2026-01-01T00:00:00Z").want(400, "code", "invalid_request")
 }
+
+func TestReportTellsWhatWaitsAndHowLongItTook(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	id := w.reviewed()
+	w.who = nil
+	w.get("/v1/report").want(200, "report.reviews.began", 1.0, "report.reviews.ended", 0.0, "report.reviews.waiting", 1.0, "report.unknowns.began", 1.0)
+	w.clock.Advance(3 * time.Hour)
+	w.post("/v1/operations/"+id+"/resolve", `{"outcome":"succeeded","reference":"fax-7","reason":"seen there"}`).want(200)
+	a := w.get("/v1/report").want(200, "report.reviews.ended", 1.0, "report.reviews.waiting", 0.0, "report.events.resolved", 1.0)
+	if d, err := time.ParseDuration(a.text("report.reviews.longest")); err != nil || d < 3*time.Hour || d > 4*time.Hour {
+		t.Errorf("the review took %s (%v)", a.text("report.reviews.longest"), err)
+	}
+	found := false
+	for i := range w.auditor().get("/v1/audit").want(200).at("events").([]any) {
+		line := w.get("/v1/audit")
+		at := fmt.Sprintf("events.%d.", i)
+		found = found || line.at(at+"action") == "resolved" && line.at(at+"actor") == "local:operator" && line.at(at+"reason") == "seen there"
+	}
+	if !found {
+		t.Error("the trail does not tell who settled it, and why")
+	}
+}
