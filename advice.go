@@ -3,6 +3,7 @@ package onceward
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -35,6 +36,9 @@ func (o *Operation) Advice() Advice {
 		}
 		return Advice{Retryable: true, Sentence: "It has not happened yet and is tried by itself: " + ask + "."}
 	case StateEffectPending:
+		if o.CancelRequested {
+			return Advice{Retryable: true, SideEffectPossible: true, Sentence: "It is being carried out, and a cancel was requested: whether it happened is told once that is settled. " + strings.ToUpper(ask[:1]) + ask[1:] + "."}
+		}
 		return Advice{Retryable: true, SideEffectPossible: true, Sentence: "It is being carried out: " + ask + "."}
 	case StateOutcomeUnknown:
 		return Advice{Retryable: true, SideEffectPossible: true, ReconciliationRequired: true, Sentence: "It may have happened: " + ask + "."}

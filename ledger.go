@@ -66,6 +66,8 @@ type Ledger struct {
 	stop      context.CancelFunc
 	drain     sync.Once
 	draining  chan struct{}
+	letGo     sync.Once
+	gone      chan struct{}
 }
 
 // New returns a ledger over an open store. Close it before the store.
@@ -84,7 +86,7 @@ func New(opts Options) (*Ledger, error) {
 	}
 	l := &Ledger{
 		opts: opts, store: opts.Store, writer: opts.Writer, tools: opts.Tools, provider: opts.Provider, log: opts.Log,
-		clock: &ledgerClock{local: opts.Clock}, wake: make(chan struct{}, 1), beating: make(chan struct{}, 1), draining: make(chan struct{}),
+		clock: &ledgerClock{local: opts.Clock}, wake: make(chan struct{}, 1), beating: make(chan struct{}, 1), draining: make(chan struct{}), gone: make(chan struct{}),
 	}
 	if l.writer == nil {
 		l.writer = DirectWriter{opts.Store}
@@ -128,6 +130,13 @@ func (l *Ledger) Wakened() <-chan struct{} { return l.wake }
 // Drain lets every waiting request go with what is known now. What runs goes on;
 // it is the first step of going away.
 func (l *Ledger) Drain() { l.drain.Do(func() { close(l.draining) }) }
+
+// LetGo lets the requests go, too, whose own attempt is under way: with what is
+// known now. It is the second step of going away, for when Drain's time is short.
+func (l *Ledger) LetGo() {
+	l.Drain()
+	l.letGo.Do(func() { close(l.gone) })
+}
 
 // Close lets running attempts end and record, up to the context's end, and
 // then cuts them off: what was cut is unknown and settled by whoever comes next.

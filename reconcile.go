@@ -66,7 +66,9 @@ func (l *Ledger) Reconcile(ctx context.Context, p Principal, id OperationID) (*O
 	switch {
 	case !op.Policy.HasProbe:
 		return nil, &Error{Code: CodeStateForbids, Op: "reconcile operation", OperationID: id, Message: "the contract has no probe", Hint: "look at the provider yourself, then resolve the operation"}
-	case op.Retired || op.State == StateAwaitingApproval || op.Attempt() == 0:
+	case op.Retired:
+		return nil, &Error{Code: CodeStateForbids, Op: "reconcile operation", OperationID: id, Message: "the record was retired: what could be looked up is not kept", Hint: "look at the provider yourself"}
+	case op.State == StateAwaitingApproval || op.Attempt() == 0:
 		return nil, &Error{Code: CodeStateForbids, Op: "reconcile operation", OperationID: id, Message: "no attempt was made that could be looked up"}
 	}
 	op, _, err = l.probe(ctx, op, t, p.String())

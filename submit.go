@@ -281,6 +281,7 @@ func (l *Ledger) answerFresh(ctx context.Context, op *Operation, recorded <-chan
 				op = stored
 			}
 		case <-l.opts.Clock.After(wait):
+		case <-l.gone:
 		case <-ctx.Done():
 		}
 	}

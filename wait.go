@@ -58,11 +58,11 @@ const (
 )
 
 // settled reports whether waiting any longer for the operation is pointless
-// for a caller: it ended, a person has to act, or it waits for something else.
+// for a caller: it ended, or a person has to act.
 func settled(op *Operation) bool {
 	switch op.State {
 	case StateReady:
-		return op.Parked == ParkToolPaused || op.Parked == ParkSerialize
+		return op.Parked == ParkToolPaused
 	case StateEffectPending, StateOutcomeUnknown:
 		return false
 	case StateAwaitingApproval, StateNeedsReview, StateSucceeded, StateFailed, StateAbandoned, StateCancelled, StateCompensated:

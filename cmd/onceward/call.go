@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 )
@@ -28,6 +29,9 @@ func newCall() *cobra.Command {
 			cl, err := newClient(c)
 			if err != nil {
 				return err
+			}
+			if d, err := time.ParseDuration(wait); err == nil {
+				cl.http.Timeout = max(d, 0) + answerGrace
 			}
 			body := map[string]any{"tool": args[0], "input": input}
 			for name, v := range map[string]string{"key": key, "run": run, "decision": decision, "branch": branch, "correlation_id": correlation, "wait": wait, "on_duplicate": onDuplicate} {

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/onceward/onceward"
+	"github.com/onceward/onceward/internal/httpapi"
 )
 
 // client asks a server. It never repeats a request by itself: the person, or
@@ -59,12 +60,15 @@ func newClient(c *cobra.Command) (*client, error) {
 		return nil, usageError("the token would travel in clear to %s: ask by https://", u.Host)
 	}
 	return &client{base: strings.TrimRight(cfg.Server, "/"), token: token, http: &http.Client{
-		Timeout: onceward.MaxWait + 30*time.Second,
+		Timeout: onceward.MaxWait + answerGrace,
 		// Why: onceward redirects nobody, and a write, with its token, belongs to
 		// the address that was given.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}, nil
 }
+
+// answerGrace is how long a server may take beyond the time that it was asked to wait.
+const answerGrace = 30 * time.Second
 
 // answerBytesMax is the longest answer that is read: an operation with all of
 // its attempts' evidence is far below.
@@ -108,7 +112,7 @@ func (cl *client) do(ctx context.Context, method, path string, body any, header 
 	}
 	rep := &reply{status: res.StatusCode, header: res.Header, body: data}
 	switch kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type")); {
-	case res.StatusCode/100 == 2 && kind == "application/json" && json.Valid(data):
+	case res.StatusCode/100 == 2 && kind == "application/json" && json.Valid(data) && res.Header.Get(httpapi.VersionHeader) != "":
 		return rep, nil
 	case kind != "application/problem+json":
 		return nil, stranger(cl.base, fmt.Sprintf("it answered %d with %s", res.StatusCode, orNothing(kind)))
@@ -120,8 +124,19 @@ func (cl *client) do(ctx context.Context, method, path string, body any, header 
 	if res.StatusCode == http.StatusFailedDependency && len(p.Operation) > 0 {
 		return rep, nil
 	}
-	return rep, p.refusal()
+	return rep, &refusal{err: p.refusal(), body: data}
 }
+
+// refusal is a problem as it came, with the words of the server as an error.
+type refusal struct {
+	err  *onceward.Error
+	body []byte
+}
+
+func (r *refusal) Error() string { return r.err.Error() }
+
+// Unwrap gives the error its code.
+func (r *refusal) Unwrap() error { return r.err }
 
 func orNothing(kind string) string {
 	if kind == "" {
@@ -145,7 +160,7 @@ func unreachable(base string, err error) error {
 }
 
 // refusal is the problem as an error with the server's words.
-func (p *problem) refusal() error {
+func (p *problem) refusal() *onceward.Error {
 	msg := p.Detail
 	if msg == "" {
 		msg = p.Title

@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +15,8 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"github.com/onceward/onceward"
 )
 
 func main() {
@@ -37,6 +40,9 @@ func run(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer
 	if strings.HasPrefix(err.Error(), "unknown command") { // cobra's own, at the top
 		err = usageError("%s", err.Error())
 	}
+	if asked, flagErr := root.PersistentFlags().GetBool("json"); flagErr == nil && asked {
+		printProblem(out, err)
+	}
 	var quiet *exitError
 	if !errors.As(err, &quiet) || !quiet.said {
 		fmt.Fprintln(errOut, "onceward: "+err.Error())
@@ -45,6 +51,23 @@ func run(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer
 		}
 	}
 	return exitCode(err)
+}
+
+// printProblem prints what a server refused as it said it, and any other error
+// that has a code in the same members.
+func printProblem(out io.Writer, err error) {
+	var quiet *exitError
+	var refused *refusal
+	var typed *onceward.Error
+	switch {
+	case errors.As(err, &quiet) && quiet.said:
+	case errors.As(err, &refused):
+		_ = printJSON(out, refused.body)
+	case errors.As(err, &typed):
+		a := onceward.AdviceFor(typed)
+		_ = json.NewEncoder(out).Encode(map[string]any{"code": typed.Code, "detail": typed.Message, "advice": hintOf(err),
+			"retryable": a.Retryable, "side_effect_possible": a.SideEffectPossible, "reconciliation_required": a.ReconciliationRequired})
+	}
 }
 
 func newRoot() *cobra.Command {

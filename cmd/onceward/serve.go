@@ -82,16 +82,23 @@ func serve(ctx context.Context, c *cobra.Command, cfg config, force bool) error 
 		log.Info("draining", "at_most", cfg.Drain.String())
 		api.Drain()
 		e.ledger.Drain()
-		err = drain(srv, cfg.Drain)
+		err = drain(srv, e.ledger, cfg.Drain)
 	}
 	return errors.Join(err, e.close(cfg.Drain))
 }
 
-// drain lets requests that are under way be answered.
-func drain(srv *webserver.Server, within time.Duration) error {
+// drain lets requests that are under way be answered: with their end if that
+// comes in three quarters of the time, then with what is known.
+func drain(srv *webserver.Server, l *onceward.Ledger, within time.Duration) error {
 	ctx, cancel := context.WithTimeout(context.Background(), within)
 	defer cancel()
-	return srv.Shutdown(ctx)
+	last := time.AfterFunc(within*3/4, l.LetGo)
+	defer last.Stop()
+	err := srv.Shutdown(ctx)
+	if errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("requests that were still under way after %s were cut off: their operations are settled by whoever comes next", within)
+	}
+	return err
 }
 
 // reloadOnHangup loads the contracts and the certificate anew at each SIGHUP.

@@ -35,6 +35,9 @@ func startStranger(ts *testscript.TestScript, _ bool, args []string) {
 			http.Redirect(w, req, args[1], http.StatusTemporaryRedirect)
 		case "html":
 			_, _ = io.WriteString(w, "<!doctype html><title>Welcome</title>")
+		case "empty":
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = io.WriteString(w, "{}")
 		case "endless":
 			w.Header().Set("Content-Type", "application/json")
 			for line := bytes.Repeat([]byte(" "), 1<<20); req.Context().Err() == nil; {

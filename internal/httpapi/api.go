@@ -94,8 +94,15 @@ func notFound(w http.ResponseWriter, req *http.Request) {
 	WriteProblem(w, req, &onceward.Error{Code: onceward.CodeRouteNotFound, Message: "no such path", Hint: "GET /openapi.json lists the paths"})
 }
 
+// VersionHeader names this API and its version in every answer, so that a client
+// knows with whom it speaks.
+const VersionHeader = "Onceward-Api"
+
+var version = []string{"v1"}
+
 // ServeHTTP implements http.Handler.
 func (a *API) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	w.Header()[VersionHeader] = version
 	// Why: the mux answers an unclean path with a redirect, and a write that is
 	// sent again elsewhere is the last thing to invite.
 	if p := req.URL.Path; p == "" || p[0] != '/' || p != path.Clean(p) {

@@ -69,7 +69,7 @@ func TestBadInputLeavesNoRecord(t *testing.T) {
 		{name: "run has a NUL", body: opsBody + `,"run":"a\u0000b"}`, status: 400, code: onceward.CodeInvalidRequest, says: "run has a control or format character"},
 		{name: "wait is a number", body: opsBody + `,"wait":5}`, status: 400, code: onceward.CodeInvalidRequest, says: "wait must be a duration"},
 		{name: "wait has no unit", body: opsBody + `,"wait":"5"}`, status: 400, code: onceward.CodeUnsupportedPolicy, says: "wait is not a duration"},
-		{name: "wait is negative", body: opsBody + `,"wait":"-1s"}`, status: 400, code: onceward.CodeUnsupportedPolicy, says: "wait is not a duration"},
+		{name: "wait is negative", body: opsBody + `,"wait":"-1s"}`, status: 400, code: onceward.CodeUnsupportedPolicy, says: "wait is negative"},
 		{name: "wait is too long", body: opsBody + `,"wait":"61s"}`, status: 400, code: onceward.CodeUnsupportedPolicy, says: "wait 1m1s is longer than 1m0s"},
 		{name: "another on_duplicate", body: opsBody + `,"on_duplicate":"ignore"}`, status: 400, code: onceward.CodeUnsupportedPolicy, says: "neither return, fail nor fail_if_running"},
 		{name: "empty on_duplicate", body: opsBody + `,"on_duplicate":""}`, status: 400, code: onceward.CodeUnsupportedPolicy},

@@ -219,6 +219,8 @@ func decodeText(n *onceward.Node, into reflect.Value, path string, f *field) err
 	switch {
 	case f.label && !plain(s):
 		return misplaced(onceward.CodeInvalidRequest, n, path+" has "+notPlain, labelHint)
+	case f.label && s != "" && strings.TrimSpace(s) == "":
+		return misplaced(onceward.CodeInvalidRequest, n, path+" is blank", "leave it out, or send visible text")
 	case f.max > 0 && !printable(s):
 		return misplaced(onceward.CodeInvalidRequest, n, path+" has a control character", "send text without control characters")
 	}
@@ -265,7 +267,10 @@ func decodeDuration(n *onceward.Node, into reflect.Value, path string) error {
 // parseDuration reads a duration that is not negative.
 func parseDuration(what, s string) (time.Duration, error) {
 	d, err := time.ParseDuration(s)
-	if err != nil || d < 0 {
+	if err == nil && d < 0 {
+		return 0, &onceward.Error{Code: onceward.CodeUnsupportedPolicy, Message: what + " is negative", Hint: `"0s" does not wait`}
+	}
+	if err != nil {
 		return 0, &onceward.Error{Code: onceward.CodeUnsupportedPolicy, Message: what + " is not a duration", Hint: `write it as in "5s" or "1m30s"; "0s" does not wait`}
 	}
 	return d, nil

@@ -49,7 +49,9 @@ func (r *readiness) check(ctx context.Context, now func() time.Time, l *onceward
 	// Why detached: a caller that hangs up must not be the next one's answer.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), ReadyTimeout)
 	defer cancel()
-	r.err = l.Check(ctx)
+	if r.err = l.Check(ctx); ctx.Err() != nil && onceward.Is(r.err, onceward.CodeCanceled) {
+		r.err = &onceward.Error{Code: onceward.CodeLedgerUnavailable, Op: "check ledger", Message: "the ledger did not answer within " + ReadyTimeout.String(), Err: r.err}
+	}
 	r.until = now().Add(ReadyFor)
 	return r.err
 }

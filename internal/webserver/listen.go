@@ -23,7 +23,7 @@ func Listen(ctx context.Context, address string, authenticated bool) (net.Listen
 	}
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	if err != nil {
-		return nil, &onceward.Error{Code: onceward.CodeConfigInvalid, Op: "listen", Message: "cannot listen on " + address, Hint: "is another program there already?", Err: err}
+		return nil, &onceward.Error{Code: onceward.CodeConfigInvalid, Op: "listen", Message: "cannot listen on " + address, Hint: "give HOST:PORT with a port that no other program has", Err: err}
 	}
 	// A name can mean something else by now than when it was checked.
 	if a, ok := l.Addr().(*net.TCPAddr); !authenticated && (!ok || !a.IP.IsLoopback()) {
