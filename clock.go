@@ -155,6 +155,19 @@ func (c *ledgerClock) provesAbsence(op *Operation) bool {
 	return true
 }
 
+// passed reports whether so much time has surely gone by since a ledger time. What
+// was written before a jump, or before this process knew the clock, may be of a
+// moment ago: it has to be watched for as long.
+func (c *ledgerClock) passed(since time.Time, d time.Duration) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	local := c.local.Now()
+	if since.Before(c.since.ledger) {
+		return local.Sub(c.since.local) >= d
+	}
+	return !c.nowLocked(local).Before(since.Add(d))
+}
+
 // trusted reports whether expiry and absence may be believed now.
 func (c *ledgerClock) trusted() bool {
 	c.mu.Lock()

@@ -32,7 +32,12 @@ func (l *Ledger) sameAgain(ctx context.Context, in *Intent, op *Operation, wait 
 	first := op.State
 	if op.State == StateAwaitingApproval || op.AskedInVain() {
 		var err error
-		if op, err = l.askAgain(ctx, in, op); err != nil {
+		// Why no refusal where the ledger cannot be read: the row may be this very
+		// request's (see awaitOurs). The next request asks anew.
+		switch op, err = l.askAgain(ctx, in, op); {
+		case Is(err, CodeLedgerUnavailable):
+			l.log.Warn("not asked anew", "operation", op.ID.String(), "error", err)
+		case err != nil:
 			return nil, err
 		}
 		first = op.State

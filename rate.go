@@ -44,5 +44,7 @@ func (r *rates) take(t Tenant, tool ToolName, rate Rate, now time.Time) (wait ti
 		b.tokens--
 		return 0, true
 	}
-	return time.Duration((1 - b.tokens) * perToken), false
+	// Why at least a microsecond, which is what ledger time has: a start that is
+	// parked until now is due at once, finds no token and is written anew.
+	return max(time.Duration((1-b.tokens)*perToken), time.Microsecond), false
 }

@@ -22,8 +22,20 @@ type replicas struct {
 	seen   map[string]sighting
 }
 
-// sighting is the newest beat of a replica and when it was first seen here.
-type sighting struct{ beat, at time.Time }
+// sighting is what was seen of a replica's beats.
+type sighting struct {
+	beat, at time.Time     // the newest, and when it was first seen here
+	high     time.Time     // the latest: the database's clock may have gone back since
+	moved    bool          // it was seen to beat
+	wide     time.Duration // after at: when to look for its claims whatever their time
+}
+
+// strandWide is when a process first looks, past every bound, for what a replica
+// left that it never saw beat; it does so again after twice the time, and so on.
+const strandWide = 15 * time.Second
+
+// endOfTime is later than whatever is stored.
+var endOfTime = time.Date(9000, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // note takes the replicas as a beat returned them.
 func (r *replicas) note(all []Replica, local time.Time) {
@@ -34,7 +46,10 @@ func (r *replicas) note(all []Replica, local time.Time) {
 	for _, other := range all {
 		s, known := r.seen[other.ID]
 		if !known || !s.beat.Equal(other.BeatAt) {
-			s = sighting{other.BeatAt, local}
+			s = sighting{beat: other.BeatAt, at: local, high: s.high, moved: known, wide: strandWide}
+			if other.BeatAt.After(s.high) {
+				s.high = other.BeatAt
+			}
 		}
 		next[other.ID] = s
 	}
@@ -51,6 +66,27 @@ func (r *replicas) silent(id string, local time.Time) bool {
 	}
 	s, known := r.seen[id]
 	return !known || local.Sub(s.at) >= DeadAfter
+}
+
+// claimedBefore is a ledger time before which everything was created that a
+// replica has claimed: its last beat and a little, for it claims nothing when its
+// beat is stale.
+//
+// Why the latest beat that was seen, and now and then no bound: if the database's
+// clock went back, claims from before that are later than the last beat.
+func (r *replicas) claimedBefore(other *Replica, local time.Time) time.Time {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s, known := r.seen[other.ID]
+	if !known {
+		return other.BeatAt.Add(beatStale + DeadAfter)
+	}
+	if !s.moved && local.Sub(s.at) >= s.wide {
+		s.wide *= 2
+		r.seen[other.ID] = s
+		return endOfTime
+	}
+	return s.high.Add(beatStale + DeadAfter)
 }
 
 func (r *replicas) stale(local time.Time) bool {
@@ -99,7 +135,8 @@ func (l *Ledger) Beat(ctx context.Context) ([]Replica, time.Time, error) {
 // know that this clock did not jump; it believes only owners that it saw silent.
 func (l *Ledger) mayExpire(owner string) bool {
 	local := l.opts.Clock.Now()
-	return l.clock.trusted() && (l.replicas.warm(local) || l.replicas.silent(owner, local))
+	silent := owner != ownerCaller && l.replicas.silent(owner, local) // a remote performer does not beat
+	return l.clock.trusted() && (l.replicas.warm(local) || silent)
 }
 
 // Strand settles first attempts that dead or stuck processes left behind, at
@@ -114,9 +151,7 @@ func (l *Ledger) Strand(ctx context.Context, limit int) (more bool, err error) {
 		return false, err
 	}
 	for _, r := range all {
-		// A replica claims nothing when its beat is stale: what it claimed was
-		// created before its last beat and a little.
-		n, err := l.expireStranded(ctx, r.ID, r.LowWater, r.BeatAt.Add(beatStale+DeadAfter), limit)
+		n, err := l.expireStranded(ctx, r.ID, r.LowWater, l.replicas.claimedBefore(&r, l.opts.Clock.Now()), limit)
 		if err != nil {
 			return more, err
 		}

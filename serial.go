@@ -75,7 +75,7 @@ func (l *Ledger) holds(ctx context.Context, row *Operation, at time.Time) (Opera
 		return holder, false, err
 	}
 	if op == nil { // it took the resource and has not claimed its identity yet
-		return holder, at.Before(row.UpdatedAt.Add(serialGrace)), nil
+		return holder, at.Before(row.UpdatedAt.Add(serialGrace)) || !l.clock.passed(row.UpdatedAt, serialGrace), nil
 	}
 	return holder, !op.State.Terminal(), nil
 }

@@ -91,6 +91,9 @@ func (l *Ledger) awaitUntil(ctx context.Context, op *Operation, wait time.Durati
 		if err != nil {
 			return op, err
 		}
+		if newest != nil && newest.Generation != op.Generation {
+			return op, nil // its key was retired and used anew: that is another intention, maybe with another input
+		}
 		if newest != nil {
 			if _, err := l.hydrate(ctx, newest); err != nil {
 				return op, err

@@ -30,15 +30,26 @@ const (
 	VersionsRise   Rule = "every write of a row is its next version"
 	EverybodyEnds  Rule = "every operation ends or waits for a person"
 	CallersAnswer  Rule = "every caller is answered"
+
+	OneAtATime     Rule = "one operation at a time works on a resource, until its end"
+	RateHolds      Rule = "a replica starts no more attempts than the contract's rate"
+	NotAfterHolds  Rule = "nothing is sent first when its intent is too old"
+	OneHolder      Rule = "an attempt starts when the one before it has ended, and one claim token has it"
+	YesNeeded      Rule = "no attempt starts without enough valid yeses to what it sends"
+	YesIsForShown  Rule = "a yes counts for what was shown, and only for that"
+	ForkFromEnd    Rule = "a fork begins after the end of what it forks"
+	BatchAlike     Rule = "in a batch the first of a key makes it, and all of a key get one answer"
+	ForgottenIsNew Rule = "a key is forgotten in its time, and used anew under a generation it never had"
 )
 
 // Row is an operation as it is stored or told, in plain words.
 type Row struct {
 	Op, Tool, State, Reference, Key string
+	Resource, Contract, Fork        string
 	Version, Amount                 int64
 	Generation, Attempts, Open      int
 	Owner                           string // of the running attempt
-	Retired                         bool
+	Retired, CancelAsked            bool
 	Result                          string
 }
 
@@ -50,6 +61,7 @@ func (r *Row) ended() bool {
 type Told struct {
 	Call, Op, Code string // Code is empty for an answer
 	Submit         bool
+	Since          time.Duration // when it was asked
 	Amount         int64
 	Row            Row
 }
@@ -75,6 +87,11 @@ type Auditor struct {
 	working map[string]string // owner that works on the running attempt of an operation
 	unknown map[string]time.Duration
 	Settled []time.Duration // how long each unknown outcome took
+
+	turns   // of resources, rates and dates
+	people  // who were asked
+	holders // of claims
+	keys    // that are forgotten
 }
 
 type start struct {
@@ -92,6 +109,7 @@ func NewAuditor(w *World) *Auditor {
 	a := &Auditor{World: w, rows: map[string]Row{}, starts: map[string]start{}, sent: map[string]*wire{}, told: map[string]Told{}, granted: map[string]string{},
 		owned: map[string]string{}, turned: map[string]string{}, cancels: map[string]bool{}, seen: map[string]bool{}, wanted: map[string]int{}, working: map[string]string{}, unknown: map[string]time.Duration{}}
 	w.Heard = a.happened
+	a.turns, a.people, a.holders, a.keys = newTurns(), newPeople(), newHolders(), newKeys()
 	return a
 }
 
@@ -110,7 +128,7 @@ func (a *Auditor) happened(e Effect) {
 		}
 	}
 	row := a.rows[e.Op]
-	if n > 1 || a.World.Effects(e.Op) > row.Generation+1 {
+	if n > max(1, a.usesOf(e.Op, row.Generation)) || a.World.Effects(e.Op) > max(row.Generation+1, 1) && a.World.Effects(e.Op) > a.lives(e.Op) {
 		a.breach(OneEffect, "%s happened outside for the %d. time; its row is %s", e.Op, max(n, a.World.Effects(e.Op)), row.State)
 	}
 	if row.State == "failed" || row.State == "cancelled" {
@@ -139,14 +157,15 @@ func (a *Auditor) truth(r *Row, where string) {
 // Batch hears which rows one batch is about to change.
 func (a *Auditor) Batch(ops []string) {
 	for i, op := range ops {
-		if slices.Contains(ops[:i], op) {
+		if op != "" && slices.Contains(ops[:i], op) {
 			a.breach(OneChangeARow, "one batch has two changes of %s", op)
 		}
 	}
 }
 
-// Stored hears that a row was written, by whom, and what is said to have happened.
-func (a *Auditor) Stored(r Row, replica string, events []string) {
+// Stored hears that a row was written, by whom, and what is said to have
+// happened, through whom.
+func (a *Auditor) Stored(r Row, replica string, events, actors []string) {
 	before, known := a.rows[r.Op]
 	if known && before.Version == r.Version {
 		return // run again
@@ -156,6 +175,9 @@ func (a *Auditor) Stored(r Row, replica string, events []string) {
 	}
 	a.rows[r.Op] = r
 	a.truth(&r, "stored")
+	a.used(&before, &r, known)
+	a.asked(&before, &r, events, actors)
+	a.turn(&before, &r, known, events)
 	if known {
 		a.left(&before, &r, events)
 	}
@@ -180,6 +202,9 @@ func (a *Auditor) left(before, after *Row, events []string) {
 	}[before.State]
 	asked := slices.Contains(events, "retry_requested") || slices.Contains(events, "replay_requested") || slices.Contains(events, "resolved")
 	anew := before.Retired && after.Generation == before.Generation+1
+	if before.State == "cancelled" && before.Attempts == 0 && after.State == "awaiting_approval" && slices.Contains(events, "approval_voided") {
+		return // nobody had answered in time, and it is asked anew
+	}
 	if !slices.Contains(allowed, after.State) && !anew && (!asked || before.State != "failed" && before.State != "abandoned") {
 		a.breach(EndsStay, "%s went from %s (generation %d) to %s (generation %d) by %v", before.Op, before.State, before.Generation, after.State, after.Generation, events)
 	}
@@ -219,8 +244,8 @@ func (a *Auditor) Working(op, replica string, does bool) {
 
 // Claimed hears that the claim of a call was stored, be it after the call ended.
 func (a *Auditor) Claimed(call, op string) {
-	a.owned[call] = op
-	if code := a.turned[call]; code != "" {
+	a.owned[call+" "+op] = op
+	if code := a.turned[call+" "+op]; code != "" {
 		a.breach(RefusalIsClean, "%s was refused with %s, and its claim of %s was stored after that", call, code, op)
 	}
 }
@@ -243,11 +268,12 @@ func (a *Auditor) Sent(replica, tool, op, key, body string) {
 		a.breach(OneRequest, "%s sends %s under another provider key than the stored one", replica, op)
 	case w.body != body:
 		a.breach(OneRequest, "%s sends %s with another body than before", replica, op)
-	case w.writes > row.Attempts:
+	case w.writes > row.Attempts && a.usesOf(op, row.Generation) < 2:
 		a.breach(ClaimedFirst, "%s sends %s for the %d. time; %d attempts are stored", replica, op, w.writes, row.Attempts)
 	case a.seen[replica+" "+tool]:
 		a.breach(PauseHolds, "%s sends %s while it knows that %s is paused", replica, op, tool)
 	}
+	a.dated(replica, tool, &row)
 	if row.State != "effect_pending" || row.Owner != replica {
 		a.breach(FenceHolds, "%s sends %s, whose newest attempt %d is %s and held by %q", replica, op, row.Attempts, row.State, row.Owner)
 	}
@@ -258,6 +284,9 @@ func (a *Auditor) Paused(replica, tool string, paused bool) { a.seen[replica+" "
 
 // Heard hears what a caller was told.
 func (a *Auditor) Heard(t Told) {
+	if gone, ok := a.gone[t.Op]; ok && t.Since <= gone {
+		return // it was read before its key was forgotten
+	}
 	stored, known := a.rows[t.Op]
 	if t.Code != "" {
 		a.refused(&t, &stored)
@@ -273,7 +302,7 @@ func (a *Auditor) Heard(t Told) {
 	life := fmt.Sprintf("%s/%d", t.Op, r.Generation)
 	if t.Submit {
 		amount := fmt.Sprint(t.Amount)
-		if was, ok := a.granted[life]; ok && was != amount {
+		if was, ok := a.granted[life]; ok && was != amount && !(a.edits[t.Op][was] && a.edits[t.Op][amount]) {
 			a.breach(OtherInput, "%s was answered for amount %s; others were answered for %s", t.Call, amount, was)
 		}
 		a.granted[life] = amount
@@ -287,7 +316,7 @@ func (a *Auditor) Heard(t Told) {
 		older, newer = r, &first.Row
 	}
 	// What was not known of the effect may be filled in; nothing may change.
-	if before && (older.Reference != "" && older.Reference != newer.Reference || older.Result != "" && older.Result != newer.Result) {
+	if before && a.usesOf(t.Op, r.Generation) < 2 && (older.Reference != "" && older.Reference != newer.Reference || older.Result != "" && older.Result != newer.Result) {
 		a.breach(EqualAnswers, "%s was told %q (%q) of %s; %s had been told %q (%q)", t.Call, r.Reference, r.Result, t.Op, first.Call, first.Row.Reference, first.Row.Result)
 	}
 	if !before || newer == r {
@@ -317,8 +346,8 @@ func (a *Auditor) refused(t *Told, stored *Row) {
 		if !t.Submit {
 			return
 		}
-		a.turned[t.Call] = t.Code
-		if op := a.owned[t.Call]; op != "" {
+		a.turned[t.Call+" "+t.Op] = t.Code
+		if op := a.owned[t.Call+" "+t.Op]; op != "" {
 			a.breach(RefusalIsClean, "%s was refused with %s, and its claim of %s is stored", t.Call, t.Code, op)
 		}
 	}
@@ -326,7 +355,7 @@ func (a *Auditor) refused(t *Told, stored *Row) {
 
 // Cancelled hears that a cancel was granted: the operation ended by it.
 func (a *Auditor) Cancelled(r Row) {
-	if r.State == "cancelled" {
+	if r.State == "cancelled" && r.CancelAsked {
 		a.cancels[r.Key] = true
 	}
 }
@@ -338,7 +367,7 @@ func (a *Auditor) Rows() map[string]Row { return a.rows }
 func (a *Auditor) End(read map[string]Row) {
 	for call, op := range a.owned {
 		if _, ok := read[op]; !ok {
-			a.breach(NothingLost, "%s claimed %s, which is gone", call, op)
+			a.breach(NothingLost, "%s was claimed, which is gone", call)
 		}
 	}
 	for op := range a.wanted {

@@ -3,7 +3,6 @@ package sim
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -19,6 +18,7 @@ type call struct {
 	process *process
 	cancel  context.CancelFunc
 	over    bool
+	askedAt time.Duration
 }
 
 // post is what a call's goroutine leaves when it ends.
@@ -26,17 +26,25 @@ type post struct {
 	c    *call
 	told Told
 	none bool // the connection went: nobody was told anything
+
+	batch []Told          // instead of told
+	grant *onceward.Grant // of a claim
+	until time.Time       // of a heartbeat
 }
 
 // ask sends a request to a replica, in a goroutine of its own.
 func (e *engine) ask(plan *Call, name string, tries int) {
 	p := e.processes[plan.Replica%len(e.processes)]
-	if p.dead || !p.ready || p.stopped {
+	if p.dead || !p.ready || p.stopped || plan.Kind == CallBatch && e.s.now-p.beatAt > beatFresh {
 		e.again(plan, name, tries)
 		return
 	}
 	ctx, cancel := context.WithCancel(tagged(name))
-	c := &call{Call: plan, name: name, tries: tries, process: p, cancel: cancel}
+	c := &call{Call: plan, name: name, tries: tries, process: p, cancel: cancel, askedAt: e.s.now}
+	e.due[name] = e.s.now
+	if _, since := e.asked[c.token()]; plan.Kind == CallClaim && !since {
+		e.asked[c.token()] = e.s.now
+	}
 	e.calls = append(e.calls, c)
 	e.s.note(name, ": ", plan.Kind.String(), " ", e.plan.Ops[plan.Op].Name, " at ", p.name)
 	if plan.HangUp > 0 {
@@ -77,32 +85,37 @@ func (e *engine) perform(ctx context.Context, c *call) {
 		defer e.s.mu.Unlock()
 		e.letters = append(e.letters, left)
 	}()
-	told := Told{Call: c.name, Op: e.plan.Ops[c.Op].Name, Submit: c.Kind == CallSubmit, Amount: int64(c.Amount)}
-	op, err := e.request(ctx, c)
+	told := Told{Call: c.name, Op: e.plan.Ops[c.Op].Name, Submit: c.Kind == CallSubmit || c.Kind == CallClaim || c.Kind == CallFork, Amount: int64(c.Amount), Since: c.askedAt}
+	var more post
+	op, err := e.request(ctx, c, &more)
 	if c.process.dead {
 		return
 	}
 	c.process.stand(c.name+" is answered", 0)
+	if more.batch != nil {
+		left = post{c: c, batch: more.batch}
+		return
+	}
 	if err != nil {
 		told.Code = string(onceward.CodeOf(err))
 	} else if op != nil {
 		told.Row = e.row(op)
 	}
-	left = post{c: c, told: told, none: err == nil && op == nil}
+	left = post{c: c, told: told, none: err == nil && op == nil && more.until.IsZero(), grant: more.grant, until: more.until}
 }
 
 // request asks the ledger for what the caller wants.
-func (e *engine) request(ctx context.Context, c *call) (*onceward.Operation, error) {
+func (e *engine) request(ctx context.Context, c *call, more *post) (*onceward.Operation, error) {
 	l, who := c.process.ledger, onceward.LocalPrincipal()
 	name, spec := e.plan.Ops[c.Op].Name, &Specs[e.plan.Ops[c.Op].Spec]
 	tool := onceward.ToolName(spec.Name)
-	id := onceward.NewOperationID(onceward.DefaultTenant, tool, onceward.Key(name))
+	id := e.opID(c.Op)
 	row := e.audit.Rows()[name]
 	reference, there := e.world.Known(row.Key)
 	switch c.Kind {
 	case CallSubmit:
 		a, err := l.Submit(ctx, onceward.Intent{Principal: who, Tool: tool, Wait: c.Wait, OnDuplicate: onceward.OnDuplicate(c.Strict),
-			Input: fmt.Appendf(nil, `{"id":%q,"tool":%q,"n":%d,"text":"wording %d"}`, name, spec.Name, c.Amount, c.Words)})
+			Input: e.input(c.Op, c.Amount, c.Words)})
 		if err != nil {
 			return nil, err
 		}
@@ -134,12 +147,27 @@ func (e *engine) request(ctx context.Context, c *call) (*onceward.Operation, err
 		if there {
 			r = onceward.Resolved{Outcome: onceward.ResolvedSucceeded, Reference: reference, Attempt: row.Attempts}
 		}
+		if c.Slow > 0 {
+			r.Retry = r.Retry && c.At/time.Millisecond%2 == 0
+			c.process.stand(c.name+" thinks", e.s.now+c.Slow)
+		}
+		if e.bug.resolve != nil {
+			e.bug.resolve(&r)
+		}
 		return l.Resolve(ctx, who, id, r)
 	case CallPause:
 		return nil, l.PauseTool(ctx, who, tool, "something is odd")
 	case CallResume:
 		_, err := l.ResumeTool(ctx, who, tool)
 		return nil, err
+	case CallClaim, CallBeat, CallReport:
+		return e.remote(ctx, c, more)
+	case CallFork:
+		return e.fork(ctx, c)
+	case CallBatch:
+		e.batch(ctx, c, more)
+	case CallApprove, CallReject, CallEdit:
+		return e.person(ctx, c)
 	}
 	return nil, nil
 }
@@ -159,10 +187,19 @@ func (e *engine) deliver() {
 			e.again(l.c.Call, l.c.name, l.c.tries)
 			continue
 		}
+		if l.batch != nil {
+			e.tellBatch(&l)
+			continue
+		}
 		e.s.note(l.c.name, " is told ", l.told.Code, l.told.Row.State, " ", l.told.Row.Reference)
+		if l.c.Kind == CallBeat {
+			e.tellPerformer(&l)
+			continue
+		}
 		if l.c.HangUp == 0 || e.s.now < 0 || l.told.Code != "canceled" {
 			e.audit.Heard(l.told)
 		}
+		e.tellPerformer(&l)
 		if l.c.Kind == CallCancel && l.told.Code == "" {
 			e.audit.Cancelled(l.told.Row)
 		}

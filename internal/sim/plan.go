@@ -23,8 +23,10 @@ type Plan struct {
 
 // OpPlan is one business intention.
 type OpPlan struct {
-	Name string
-	Spec int // index into Specs
+	Name     string
+	Spec     int    // index into Specs
+	Resource string // what it works on, where its tool is serialised
+	Fork     string // the operation of which it is the wanted second effect; empty: none
 }
 
 // CallKind is what somebody asks the engine for.
@@ -40,11 +42,20 @@ const (
 	CallResolve
 	CallPause
 	CallResume
+	CallClaim   // by somebody who performs the write itself
+	CallBeat    // by whoever performs: not in plans
+	CallReport  // by whoever performs: not in plans
+	CallFork    // the operation that the fork is
+	CallBatch   // several requests in one
+	CallApprove // by a person who reads, thinks and answers
+	CallReject
+	CallEdit // a yes to another amount
 )
 
 var callNames = [...]string{
 	CallSubmit: "submit", CallCancel: "cancel", CallReplay: "replay", CallReconcile: "reconcile", CallProve: "prove",
-	CallResolve: "resolve", CallPause: "pause tool of", CallResume: "resume tool of",
+	CallResolve: "resolve", CallPause: "pause tool of", CallResume: "resume tool of", CallClaim: "claim", CallBeat: "heartbeat for", CallReport: "outcome of",
+	CallFork: "fork into", CallBatch: "batch with", CallApprove: "approve", CallReject: "reject", CallEdit: "edit",
 }
 
 // String names the kind.
@@ -62,7 +73,32 @@ type Call struct {
 	HangUp  time.Duration // after this long the caller is gone; 0: never
 	Strict  int           // on_duplicate: 0 return, 1 fail, 2 fail if running
 	Repeats int           // how often the caller asks again without a final answer
+
+	Token  int           // a claim's: equal numbers are equal claim tokens
+	Work   time.Duration // from a claim's answer to the write
+	Says   Says          // what the performer of a claim reports
+	Beats  bool          // the performer prolongs its lease
+	Person int           // who answers
+	Slow   time.Duration // how long a person thinks between looking and answering
+	Items  []Item        // of a batch
 }
+
+// Item is one request of a batch.
+type Item struct{ Op, Amount, Words int }
+
+// Says is what a performer reports in the end.
+type Says uint8
+
+// What performers report.
+const (
+	SaysTruth   Says = iota // what it knows
+	SaysUnknown             // that it does not know
+	SaysNothing             // it falls silent
+	SaysLate                // what it knows, long after its lease
+	saysCount
+)
+
+var saysNames = [...]string{SaysTruth: "what it knows", SaysUnknown: "that it does not know", SaysNothing: "nothing", SaysLate: "what it knows, late"}
 
 // EventKind is what happens to processes, clocks and the database.
 type EventKind uint8
@@ -73,10 +109,11 @@ const (
 	EventStop                   // the process stands still for For
 	EventAway                   // the process does not reach the database for For
 	EventDown                   // nobody reaches the database for For
-	EventJump                   // the database's clock jumps ahead by For
+	EventJump                   // the database's clock jumps by For, which may be back
+	EventAmend                  // a new version of every contract that asks people is rolled out
 )
 
-var eventNames = [...]string{EventCrash: "crash", EventStop: "stop", EventAway: "cut off from the database", EventDown: "database down", EventJump: "database clock jumps"}
+var eventNames = [...]string{EventCrash: "crash", EventStop: "stop", EventAway: "cut off from the database", EventDown: "database down", EventJump: "database clock jumps", EventAmend: "contracts amended"}
 
 // String names the kind.
 func (k EventKind) String() string { return eventNames[k] }
@@ -90,7 +127,8 @@ type Event struct {
 }
 
 // NewPlan makes a plan from a seed. Which faults it has at all is drawn first:
-// many schedules with few kinds of faults find more than few with all.
+// many schedules with few kinds of faults find more than few with all. Seeds from
+// Wide on have features besides; what a seed below it means never changes.
 func NewPlan(seed uint64) Plan {
 	r := stream(seed, 1)
 	p := Plan{Seed: seed, Order: seed, Replicas: 2 + r.IntN(2), FaultsMax: 1 << 20, Hurry: []int{2, 4, 16, 64}[r.IntN(4)]}
@@ -106,13 +144,16 @@ func NewPlan(seed uint64) Plan {
 	p.Rates[StoreSlow] /= 4
 	p.Rates[Invalid] /= 2
 	for i := range 1 + r.IntN(3) {
-		p.Ops = append(p.Ops, OpPlan{Name: fmt.Sprintf("op%d", i+1), Spec: r.IntN(len(Specs))})
+		p.Ops = append(p.Ops, OpPlan{Name: fmt.Sprintf("op%d", i+1), Spec: r.IntN(plainSpecs)})
 	}
 	for i := range p.Ops {
 		p.addCalls(r, i)
 	}
 	p.addEvents(r)
 	p.Calm = 6*time.Second + time.Duration(r.IntN(14))*time.Second
+	if seed >= Wide {
+		p.widen(stream(seed, 4))
+	}
 	return p
 }
 
@@ -179,7 +220,15 @@ func (p *Plan) String() string {
 	}
 	b.WriteString("\n")
 	for i := range p.Ops {
-		fmt.Fprintf(&b, "  %s is a %s of %s\n", p.Ops[i].Name, Specs[p.Ops[i].Spec].Class, Specs[p.Ops[i].Spec].Name)
+		o := &p.Ops[i]
+		fmt.Fprintf(&b, "  %s is a %s of %s", o.Name, Specs[o.Spec].Class, Specs[o.Spec].Name)
+		if o.Resource != "" {
+			fmt.Fprintf(&b, ", on resource %s", o.Resource)
+		}
+		if o.Fork != "" {
+			fmt.Fprintf(&b, ", a fork of %s", o.Fork)
+		}
+		b.WriteString("\n")
 	}
 	for i := range p.Calls {
 		c := &p.Calls[i]
@@ -187,6 +236,7 @@ func (p *Plan) String() string {
 		if c.Kind == CallSubmit {
 			fmt.Fprintf(&b, " (amount %d, words %d, wait %s, hang up %s, on_duplicate %d, repeats %d)", c.Amount, c.Words, c.Wait, c.HangUp, c.Strict, c.Repeats)
 		}
+		b.WriteString(c.more(p))
 		b.WriteString("\n")
 	}
 	for _, e := range p.Events {

@@ -67,6 +67,7 @@ func (s *port) Commit(ctx context.Context, batch []onceward.Change) (onceward.Co
 	}
 	names := make([]string, len(batch))
 	for i := range batch {
+		s.p.e.learn(&batch[i].After)
 		names[i] = s.p.e.opName(batch[i].After.ID) + ".v" + strconv.FormatInt(batch[i].After.Version, 10) + " " + batch[i].After.State.String()
 	}
 	slices.Sort(names)
@@ -74,6 +75,9 @@ func (s *port) Commit(ctx context.Context, batch []onceward.Change) (onceward.Co
 		return onceward.Commit{}, err
 	}
 	fault, any := s.p.e.dice.First(CommitLost, CommitLostKept, CommitLostLate)
+	if any && fault == CommitLostLate && slices.ContainsFunc(batch, func(c onceward.Change) bool { return c.Before == 0 && s.p.e.forgets(&c.After) }) {
+		fault = CommitLost // a claim that lands after its key was forgotten is known to nobody: keys are kept for longer
+	}
 	if any {
 		s.p.e.s.note("  ", fault.String())
 	}
@@ -110,18 +114,19 @@ func (s *port) apply(batch []onceward.Change) (onceward.Commit, error) {
 	}
 	for i := range batch {
 		c := &batch[i]
-		if !out.Results[i].Applied || names[i] == "" {
+		if !out.Results[i].Applied || !e.ours(&c.After) {
 			continue
 		}
 		if by := e.claims[c.After.Token]; by != "" {
 			e.audit.Claimed(by, names[i])
+			e.audit.Claims(names[i], e.due[by])
 		}
-		var events []string
+		var events, actors []string
 		by := s.p.name
 		for _, r := range c.Records {
-			events = append(events, r.Event)
+			events, actors = append(events, r.Event), append(actors, r.Actor)
 		}
-		e.audit.Stored(e.row(&c.After), by, events)
+		e.audit.Stored(e.row(&c.After), by, events, actors)
 		e.s.note("    stored ", names[i], " ", c.After.State.String())
 	}
 	return out, nil
@@ -182,6 +187,7 @@ func (s *port) Beat(ctx context.Context, r onceward.Replica) ([]onceward.Replica
 		return nil, time.Time{}, err
 	}
 	all, now, err := s.p.e.store.Beat(context.Background(), r)
+	s.p.beatAt = s.p.e.s.now
 	if late := s.leave("beat"); late != nil {
 		return nil, time.Time{}, late
 	}
@@ -244,7 +250,43 @@ func (s *port) Drop(ctx context.Context, rows []onceward.Tombstone) (int, error)
 	if err := s.enter(ctx, "drop", StoreRefuses); err != nil {
 		return 0, err
 	}
-	return s.p.e.store.Drop(context.Background(), rows)
+	n, err := s.p.e.store.Drop(context.Background(), rows)
+	for _, row := range rows {
+		left, loadErr := s.p.e.store.Load(context.Background(), []onceward.OperationID{row.ID})
+		if loadErr != nil {
+			panic(loadErr)
+		}
+		name := s.p.e.opName(row.ID)
+		if _, known := s.p.e.audit.Rows()[name]; known && left[0] == nil {
+			s.p.e.s.note("    dropped ", name)
+			s.p.e.audit.Dropped(name, s.p.e.ahead)
+		}
+	}
+	return n, err
+}
+
+// EarlyApprovals implements onceward.Store.
+func (s *port) EarlyApprovals(ctx context.Context, id onceward.OperationID) ([]onceward.EarlyApproval, error) {
+	if err := s.enter(ctx, "early approvals of "+s.p.e.opName(id), ReadFails); err != nil {
+		return nil, err
+	}
+	return s.p.e.store.EarlyApprovals(context.Background(), id)
+}
+
+// PutEarlyApproval implements onceward.Store.
+func (s *port) PutEarlyApproval(ctx context.Context, a onceward.EarlyApproval) error {
+	if err := s.enter(ctx, "put early approval of "+s.p.e.opName(a.Operation), StoreRefuses); err != nil {
+		return err
+	}
+	return s.p.e.store.PutEarlyApproval(context.Background(), a)
+}
+
+// DropEarlyApprovals implements onceward.Store.
+func (s *port) DropEarlyApprovals(ctx context.Context, id onceward.OperationID) error {
+	if err := s.enter(ctx, "drop early approvals of "+s.p.e.opName(id), StoreRefuses); err != nil {
+		return err
+	}
+	return s.p.e.store.DropEarlyApprovals(context.Background(), id)
 }
 
 // pen is the way of a process's goroutines to its committer: each stands still
@@ -254,16 +296,34 @@ type pen struct {
 	p     *process
 }
 
-// Write implements onceward.Writer.
-func (w *pen) Write(ctx context.Context, c onceward.Change) (onceward.Committed, error) {
-	e, name := w.p.e, w.p.e.opName(c.After.ID)
-	what := tagOf(ctx) + " write " + name + " v" + strconv.FormatInt(c.After.Version, 10) + " " + c.After.State.String()
+// begin tells the auditor what is about to be recorded.
+func (w *pen) begin(ctx context.Context, name string, c *onceward.Change) {
+	e := w.p.e
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	if r := c.After.Running(); r != nil {
 		e.audit.Starting(name, w.p.name, r.Number, int(c.After.Generation))
+		if r.Owner != w.p.name {
+			e.audit.Starting(name, r.Owner, r.Number, int(c.After.Generation))
+		}
+		fresh := c.Before == 0 && e.s.now-e.due[tagOf(ctx)] <= rateSlack
+		if fresh || slices.ContainsFunc(c.Records, func(r onceward.Record) bool { return r.Event == "attempt_started" }) {
+			e.audit.Begins(w.p.name, string(c.After.Tool))
+		}
 	}
+	e.audit.Writes(name, c.After.Version)
 	if c.Before == 0 {
 		e.claims[c.After.Token] = tagOf(ctx)
 	}
+}
+
+// Write implements onceward.Writer.
+func (w *pen) Write(ctx context.Context, c onceward.Change) (onceward.Committed, error) {
+	e := w.p.e
+	e.learn(&c.After)
+	name := e.opName(c.After.ID)
+	what := tagOf(ctx) + " write " + name + " v" + strconv.FormatInt(c.After.Version, 10) + " " + c.After.State.String()
+	w.begin(ctx, name, &c)
 	w.p.stand(what, 0)
 	out, err := w.inner.Write(ctx, c)
 	w.p.stand(what+" answered", 0)

@@ -23,6 +23,8 @@ type process struct {
 	stopped   bool
 	ready     bool
 	away      time.Duration // until then the database is out of reach
+	beatAt    time.Duration // of its last beat
+	registry  *onceward.Registry
 	ledger    *onceward.Ledger
 	committer *committer.Committer
 	writer    onceward.Writer
@@ -70,18 +72,12 @@ func (e *engine) start(slot int) {
 	e.lives[slot]++
 	e.processes[slot] = p
 	p.handle = e.store.Again()
-	registry := onceward.NewRegistry(p.handle, func(onceward.ToolName, []byte) (onceward.Tool, error) { return nil, errNoSource })
+	p.registry = onceward.NewRegistry(p.handle, e.compile)
 	var store onceward.Store = &port{Store: p.handle, p: p}
 	if e.bug.store != nil {
 		store = e.bug.store(store)
 	}
-	var tools []onceward.Tool
-	for _, spec := range e.specs {
-		tools = append(tools, e.tool(spec))
-	}
-	if err := registry.Activate(context.Background(), tools, true); err != nil {
-		panic(err)
-	}
+	p.activate()
 	var inner onceward.Writer
 	if e.bug.committer != nil {
 		inner = e.bug.committer(p, store)
@@ -98,7 +94,7 @@ func (e *engine) start(slot int) {
 	if e.bug.provider != nil {
 		provider = e.bug.provider(provider)
 	}
-	ledger, err := onceward.New(onceward.Options{Store: store, Writer: writer, Tools: registry, Provider: provider, Clock: p, Owner: p.name, Log: e.log()})
+	ledger, err := onceward.New(onceward.Options{Store: store, Writer: writer, Tools: p.registry, Provider: provider, Clock: p, Owner: p.name, Log: e.log()})
 	if err != nil {
 		panic(err)
 	}
@@ -106,6 +102,20 @@ func (e *engine) start(slot int) {
 	ctx, cancel := context.WithCancel(tagged("boot"))
 	p.cancel = cancel
 	go p.boot(ctx, store)
+}
+
+// activate puts the newest contracts in force at a process.
+func (p *process) activate() {
+	if p.dead {
+		return
+	}
+	var tools []onceward.Tool
+	for _, spec := range p.e.specs {
+		tools = append(tools, p.e.tool(spec))
+	}
+	if err := p.registry.Activate(context.Background(), tools, true); err != nil {
+		panic(err)
+	}
 }
 
 func (e *engine) log() *slog.Logger { return slog.New(slog.DiscardHandler) }

@@ -79,6 +79,12 @@ func (s *shrinker) simplify() (helped bool) {
 	}
 	for i := range s.best.Calls {
 		c := s.best.Calls[i]
+		for n := len(c.Items) - 1; n >= 0 && len(s.best.Calls[i].Items) > 1; n-- {
+			helped = s.try(func(p *Plan) { p.Calls[i].dropItems(func(at int, _ Item) bool { return at == n }) }) || helped
+		}
+		if c.Slow+c.Work > 0 || c.Beats {
+			helped = s.try(func(p *Plan) { p.Calls[i].Slow, p.Calls[i].Work, p.Calls[i].Beats = 0, 0, false }) || helped
+		}
 		if c.HangUp+c.Wait > 0 || c.Repeats+c.Strict+c.Words > 0 {
 			helped = s.try(func(p *Plan) {
 				c := &p.Calls[i]
@@ -91,12 +97,39 @@ func (s *shrinker) simplify() (helped bool) {
 
 func (p *Plan) dropOp(op int) {
 	p.Ops = slices.Delete(p.Ops, op, op+1)
+	for i := range p.Calls {
+		if c := &p.Calls[i]; c.Items != nil {
+			c.dropItems(func(_ int, it Item) bool { return it.Op == op })
+			for n := range c.Items {
+				if c.Items[n].Op > op {
+					c.Items[n].Op--
+				}
+			}
+			if c.Op == op && len(c.Items) > 0 {
+				c.Op = c.Items[0].Op
+				if c.Op >= op {
+					c.Op++ // as the others, which follow
+				}
+			}
+		}
+	}
 	p.Calls = slices.DeleteFunc(p.Calls, func(c Call) bool { return c.Op == op })
 	for i := range p.Calls {
 		if p.Calls[i].Op > op {
 			p.Calls[i].Op--
 		}
 	}
+}
+
+// dropItems leaves requests out of a batch; the plan's clones keep theirs.
+func (c *Call) dropItems(out func(at int, it Item) bool) {
+	var left []Item
+	for i, it := range c.Items {
+		if !out(i, it) {
+			left = append(left, it)
+		}
+	}
+	c.Items = left
 }
 
 func (p *Plan) dropReplica() {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -37,6 +38,9 @@ func (w *wires) write(req *onceward.Request, opts onceward.SendOptions, ev *once
 		if h.Name == "Idempotency-Key" {
 			key = h.Value
 		}
+	}
+	if name := e.byKey[key]; name != "" {
+		in.ID = name // a fork may send what the first sent
 	}
 	deadline := e.s.now + opts.Deadline
 	p.stand("dials for "+in.ID, 0)
@@ -112,14 +116,35 @@ func (w *wires) look(req *onceward.Request, ev *onceward.Evidence) {
 }
 
 // contract is a tool of a simulation.
-type contract struct{ *oncewardtest.Tool }
+type contract struct {
+	*oncewardtest.Tool
+	spec *Spec
+}
 
-func newContract(spec *Spec) *contract {
+// versionName names the n-th version of a contract.
+func versionName(n int) string { return "v" + strconv.Itoa(n+1) }
+
+// Prepare implements onceward.Tool: some tools ask people, and what the caller
+// performs is not rendered.
+func (t *contract) Prepare(in *onceward.Intent, g onceward.Generation) (*onceward.Prepared, error) {
+	p, err := t.Tool.Prepare(in, g)
+	if err != nil {
+		return nil, err
+	}
+	p.Approval = t.spec.Asked > 0
+	if t.spec.Remote {
+		p.Request = nil
+	}
+	return p, nil
+}
+
+// newContract is a tool's contract. Only those that ask people have versions.
+func newContract(spec *Spec, version int) *contract {
 	class, err := onceward.ParseEffectClass(spec.Class)
 	if err != nil {
 		panic(err)
 	}
-	return &contract{oncewardtest.NewTool(onceward.ToolName(spec.Name), class, func(i *onceward.ToolInfo) {
+	t := oncewardtest.NewTool(onceward.ToolName(spec.Name), class, func(i *onceward.ToolInfo) {
 		p := &i.Policy
 		p.HasProbe, p.Deadline, p.ProbeDeadline, p.Lease, p.Settle = spec.Probe, Deadline, Deadline, Lease, Settle
 		p.KeyWindow, p.KeyReusable = 0, spec.Reusable
@@ -127,8 +152,17 @@ func newContract(spec *Spec) *contract {
 			p.KeyWindow = spec.Window
 		}
 		p.MaxAttempts, p.BackoffInitial, p.BackoffMax, p.RecoveryWindow = 4, 500*time.Millisecond, 8*time.Second, 40*time.Second
-		i.KeepRecord = spec.Keep
-	})}
+		i.KeepRecord, i.KeepTombstone = spec.Keep, spec.Tombstone
+		p.RemoteExecutor, p.NotAfter, p.Rate = spec.Remote, spec.NotAfter, onceward.Rate(spec.Rate)
+		p.ApprovalExpiry, p.Quorum, p.SeparateRequester = spec.Asked, spec.Quorum, spec.Apart
+		if spec.Asked > 0 {
+			i.Version, i.Source = versionName(version), []byte(strconv.Itoa(version))
+		}
+	})
+	if spec.Serial {
+		t.SerializeBy = "res"
+	}
+	return &contract{t, spec}
 }
 
 // Judge implements onceward.Tool: besides the usual, 412 says that the chosen
