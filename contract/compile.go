@@ -157,6 +157,12 @@ func (c *compiler) keys() {
 		c.tool.volatile = append(c.tool.volatile, path)
 	}
 	c.tool.key = c.keyRule(&spec.Key, "spec.key")
+	c.tool.immaterial = slices.Clone(c.tool.volatile)
+	for _, part := range c.tool.key {
+		if path, err := onceward.ParsePath(part.uses.normalised); err == nil && part.uses.normalised != "" {
+			c.tool.immaterial = append(c.tool.immaterial, path)
+		}
+	}
 	for i := range spec.KeyWas.items {
 		if rule := c.keyRule(&spec.KeyWas.items[i], fmt.Sprintf("spec.key_was[%d]", i)); rule != nil {
 			c.tool.keyWas = append(c.tool.keyWas, rule)

@@ -122,13 +122,13 @@ func (t *Tool) MaterialDigest(input []byte, id onceward.OperationID) (onceward.D
 
 func (t *Tool) digest(input *onceward.Node, id onceward.OperationID) (onceward.Digest, []onceward.FieldPrint) {
 	pooled := bodyBuffers.Get().(*[]byte)
-	material := input.AppendWithout((*pooled)[:0], t.volatile)
+	material := input.AppendWithout((*pooled)[:0], t.immaterial)
 	digest := onceward.MaterialDigest(t.info.Name, material)
 	if cap(material) <= pooledBodyMax {
 		*pooled = material
 	}
 	bodyBuffers.Put(pooled)
-	return digest, onceward.FieldPrints(id, input, t.volatile)
+	return digest, onceward.FieldPrints(id, input, t.immaterial)
 }
 
 // needsApproval reports whether a person must say yes. A condition that cannot

@@ -428,3 +428,23 @@ func TestToolIsSafeForConcurrentUse(t *testing.T) {
 	}
 	group.Wait()
 }
+
+// A normaliser on a key part says that its spellings are one intention: the field
+// makes no difference beyond the key. Any other expression over a field says
+// nothing about what it leaves out.
+func TestSpellingsThatTheKeyNormalisesAreOneIntention(t *testing.T) {
+	t.Parallel()
+	const spec = `  effect: unsafe_write
+  key: ['input.source.lower().trim()', 'input.id.nfc()', 'input.name.split(" ")[0]']
+  request: {method: POST, url: 'https://provider.test/', json: {source: '${input.source}', id: '${input.id}', name: '${input.name}'}}`
+	tool := loadSpec(t, spec)
+	first := mustPrepare(t, tool, `{"source":"x","id":"é","name":"Ada L"}`)
+	same := mustPrepare(t, tool, `{"source":" X ","id":"e\u0301","name":"Ada L"}`)
+	if same.Key != first.Key || same.Digest != first.Digest || len(same.Prints) != len(first.Prints) {
+		t.Error("another spelling of the key's fields is another intention")
+	}
+	other := mustPrepare(t, tool, `{"source":"x","id":"é","name":"Ada M"}`)
+	if other.Key != first.Key || other.Digest == first.Digest {
+		t.Error("what the key leaves out of a name makes no difference")
+	}
+}

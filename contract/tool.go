@@ -16,7 +16,11 @@ type Tool struct {
 	key      []*program // nil: the caller's key
 	keyWas   [][]*program
 	volatile []onceward.Path
-	shape    onceward.KeyShape
+	// immaterial is what the digest leaves out: volatile fields, and those whose
+	// normalised value is a part of the key. The key tells these apart already, and
+	// the other way round: two spellings of one key are one intention.
+	immaterial []onceward.Path
+	shape      onceward.KeyShape
 
 	request     *requestTemplate // nil: the caller performs the write
 	outcomes    []outcomeRule

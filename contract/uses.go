@@ -30,6 +30,7 @@ type uses struct {
 	loops bool // all, exists, map, filter
 
 	plain      *inputUse // the whole expression is this look-up
+	normalised string    // the whole expression is the text at this path, normalised; empty: it is something else
 	plainField string    // the whole expression is this field of operation
 }
 
@@ -72,8 +73,29 @@ func usesOf(e ast.Expr) uses {
 			w.uses.plainField = c.steps[0].name
 		}
 	}
+	w.uses.normalised = normalisedPath(e)
 	w.walk(e)
 	return w.uses
+}
+
+// normalisers are the functions that bring the spellings of one value together.
+var normalisers = []string{"trim", "lower", "nfc", "digits", "e164", "email", "date", "upper"}
+
+// normalisedPath is the path whose text an expression normalises and does
+// nothing else with; empty for any other expression.
+func normalisedPath(e ast.Expr) string {
+	normalised := false
+	for e.Kind() == ast.CallKind {
+		c := e.AsCall()
+		if !c.IsMemberFunction() || len(c.Args()) > 0 || !slices.Contains(normalisers, c.FunctionName()) {
+			break
+		}
+		e, normalised = c.Target(), true
+	}
+	if c, ok := chainOf(e); ok && normalised && c.root == "input" && c.complete() {
+		return c.path()
+	}
+	return ""
 }
 
 type usesWalker struct {
