@@ -346,3 +346,56 @@ func TestCountsOutliveALedgerThatIsAway(t *testing.T) {
 		t.Errorf("the report counts %+v (%v)", r.Total, err)
 	}
 }
+
+// mixed is a trail with seals, or checkpoints, of another one.
+type mixed struct {
+	onceward.AuditTrail
+	seals       func(seals []onceward.Seal) []onceward.Seal
+	checkpoints onceward.AuditTrail
+}
+
+func (m mixed) Seals(ctx context.Context, after int64, limit int) ([]onceward.Seal, error) {
+	seals, err := m.AuditTrail.Seals(ctx, after, limit)
+	if m.seals != nil {
+		seals = m.seals(seals)
+	}
+	return seals, err
+}
+
+func (m mixed) Checkpoints(ctx context.Context, after int64, limit int) ([]onceward.Checkpoint, error) {
+	if m.checkpoints != nil {
+		return m.checkpoints.Checkpoints(ctx, after, limit)
+	}
+	return m.AuditTrail.Checkpoints(ctx, after, limit)
+}
+
+func TestSealsAndSignaturesOfAnotherChainAreNamed(t *testing.T) {
+	t.Parallel()
+	ours, _ := tamperings[0].open(t)
+	story(t, ours)
+	theirs, _ := tamperings[0].open(t)
+	story(t, theirs)
+	others, err := theirs.Seals(t.Context(), 1, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	swapped := mixed{AuditTrail: ours, seals: func(seals []onceward.Seal) []onceward.Seal {
+		for i := range seals {
+			if seals[i].Number == 2 {
+				seals[i] = others[0]
+			}
+		}
+		return seals
+	}}
+	for name, c := range map[string]struct {
+		trail   onceward.AuditTrail
+		problem string
+	}{
+		"a whole seal of another chain": {swapped, "does not follow the one before it"},
+		"a chain that was made anew":    {mixed{AuditTrail: theirs, checkpoints: ours}, "the chain was made anew up to there"},
+	} {
+		if v := verified(t, c.trail, nil); !strings.Contains(fmt.Sprint(v.Faults), c.problem) {
+			t.Errorf("%s: %v, want %q", name, v.Faults, c.problem)
+		}
+	}
+}
