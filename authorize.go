@@ -21,8 +21,9 @@ const (
 	ActionReplay    Action = "replay operations"    // plan and run
 	ActionFork      Action = "fork operations"      // a wanted second effect
 
-	ActionReadTools   Action = "read tools"
-	ActionSwitchTools Action = "pause and resume tools" // the stop switch included
+	ActionReadTools      Action = "read tools"
+	ActionSwitchTools    Action = "pause and resume tools" // the stop switch of a tenant included
+	ActionStopEverything Action = "stop everything"        // every tool of every tenant
 
 	ActionStartRuns     Action = "start runs"
 	ActionReadRuns      Action = "read runs"
@@ -62,8 +63,9 @@ var rights = map[Action][]Role{
 	ActionReplay:    {RoleOperator},
 	ActionFork:      {RoleCaller},
 
-	ActionReadTools:   AllRoles,
-	ActionSwitchTools: {RoleOperator},
+	ActionReadTools:      AllRoles,
+	ActionSwitchTools:    {RoleOperator},
+	ActionStopEverything: {RoleAdmin},
 
 	ActionStartRuns:     {RoleCaller},
 	ActionReadRuns:      readers,

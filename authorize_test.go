@@ -18,7 +18,7 @@ var mayDo = map[onceward.Action]string{
 	"pin decisions": "caller", "decide anew": "operator", "read decisions": "approver auditor caller operator",
 	"decide approvals": "approver", "read approvals": "approver auditor caller operator",
 	"add documents": "caller", "read documents": "approver auditor caller operator",
-	"read reviews": "approver auditor operator", "work on reviews": "operator", "hand over": "approver operator", "sign contracts": "approver",
+	"read reviews": "approver auditor operator", "work on reviews": "operator", "stop everything": "admin", "hand over": "approver operator", "sign contracts": "approver",
 	"read the audit trail": "auditor", "read reports": "auditor operator",
 	"manage tokens": "admin", "read tokens": "admin auditor", "read who they are": "admin approver auditor caller operator",
 }

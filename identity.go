@@ -161,6 +161,9 @@ func ParseAttemptID(s string) (AttemptID, error) {
 	return id, nil
 }
 
+// EveryTenant stands for all tenants, in switches. It is no tenant's name.
+const EveryTenant Tenant = "*"
+
 // ParseTenant checks the name of a tenant: 1 to [TenantBytesMax] ASCII letters,
 // digits and any of ". _ : @ -", the first a letter or digit. Case matters.
 // Anything else is an [Error] with CodeInvalidRequest.

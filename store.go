@@ -95,7 +95,8 @@ type Detail struct {
 }
 
 // ToolSwitch is the shared on/off state of a tool. Tool "" is every tool of
-// the tenant. Resume by a person needs no credential check here.
+// the tenant, and with EveryTenant everything. Resume by a person needs no
+// credential check here.
 type ToolSwitch struct {
 	Tenant Tenant
 	Tool   ToolName
@@ -167,7 +168,7 @@ type Store interface {
 	NextDue(ctx context.Context) (time.Time, time.Time, error)
 
 	// Unpark gives at most limit parked rows of a tool (all tools of the tenant
-	// when empty) and reason a due time of now, oldest first, and returns how many.
+	// when empty; of all tenants for [EveryTenant]) and reason a due time of now, oldest first, and returns how many.
 	Unpark(ctx context.Context, t Tenant, tool ToolName, why ParkReason, limit int) (int, error)
 
 	// Beat records the replica's heartbeat and low-water mark and returns all

@@ -29,7 +29,10 @@ func (s *switches) find(t Tenant, tool ToolName) (ToolSwitch, bool) {
 	if sw, ok := s.paused[switchKey{t, tool}]; ok {
 		return sw, true
 	}
-	sw, ok := s.paused[switchKey{t, ""}]
+	if sw, ok := s.paused[switchKey{t, ""}]; ok {
+		return sw, true
+	}
+	sw, ok := s.paused[switchKey{EveryTenant, ""}]
 	return sw, ok
 }
 
@@ -82,7 +85,8 @@ func (s *switches) takeResumed() []switchKey {
 	for k := range s.parked {
 		_, one := s.paused[k]
 		_, all := s.paused[switchKey{k.tenant, ""}]
-		if !one && !all {
+		_, everything := s.paused[switchKey{EveryTenant, ""}]
+		if !one && !all && !everything {
 			resumed = append(resumed, k)
 			delete(s.parked, k)
 		}
@@ -126,6 +130,12 @@ func (l *Ledger) firstSwitches(ctx context.Context) error {
 // for paused parks after it, and nobody else would ever look at that again.
 func (l *Ledger) releaseMissed(ctx context.Context) error {
 	for _, k := range l.switches.takeResumed() {
+		if k.tool == "" {
+			if err := l.releaseWide(ctx, k); err != nil {
+				return err
+			}
+			continue
+		}
 		n, err := l.store.Unpark(ctx, k.tenant, k.tool, ParkToolPaused, resumeStep)
 		if err != nil || n == resumeStep {
 			l.switches.park(k.tenant, k.tool) // again at the next refresh
@@ -135,6 +145,30 @@ func (l *Ledger) releaseMissed(ctx context.Context) error {
 		}
 		if n > 0 {
 			l.Wake()
+		}
+	}
+	return nil
+}
+
+// releaseWideSteps bounds how many steps are released at once of what a stop of
+// many tools had parked. Why: what is under another pause is parked again behind
+// them, and must not be released for ever.
+const releaseWideSteps = 100
+
+// releaseWide releases what an earlier process parked while many tools were
+// stopped, and did not live to release.
+func (l *Ledger) releaseWide(ctx context.Context, k switchKey) error {
+	for range releaseWideSteps {
+		n, err := l.store.Unpark(ctx, k.tenant, "", ParkToolPaused, resumeStep)
+		if err != nil {
+			l.switches.park(k.tenant, k.tool) // again at the next refresh
+			return err
+		}
+		if n > 0 {
+			l.Wake()
+		}
+		if n < resumeStep {
+			return nil
 		}
 	}
 	return nil
@@ -157,12 +191,81 @@ func (l *Ledger) PauseTool(ctx context.Context, p Principal, tool ToolName, reas
 	if err := l.maySwitch(p, tool); err != nil {
 		return err
 	}
-	sw := ToolSwitch{Tenant: p.Tenant, Tool: tool, Paused: true, Reason: reason, By: p.String(), At: l.clock.now()}
+	return l.throw(ctx, ToolSwitch{Tenant: p.Tenant, Tool: tool, Paused: true, Reason: reason, By: p.String()})
+}
+
+// StopEverything stops new attempts of every tool of every tenant, with a
+// reason. Running attempts settle. It is for whoever runs the server: operators
+// of [DefaultTenant] that are admins, too.
+func (l *Ledger) StopEverything(ctx context.Context, p Principal, reason string) error {
+	if strings.TrimSpace(reason) == "" {
+		return &Error{Code: CodeEvidenceRequired, Op: "stop everything", Message: "a stop needs a reason", Hint: "say why, so that the next person knows when to resume"}
+	}
+	if err := mayStopEverything(p); err != nil {
+		return err
+	}
+	return l.throw(ctx, ToolSwitch{Tenant: EveryTenant, Paused: true, Reason: reason, By: p.String()})
+}
+
+// ResumeEverything takes StopEverything back and releases what waited, in steps.
+// What is paused by itself stays so.
+func (l *Ledger) ResumeEverything(ctx context.Context, p Principal) (int, error) {
+	if err := mayStopEverything(p); err != nil {
+		return 0, err
+	}
+	if err := l.throw(ctx, ToolSwitch{Tenant: EveryTenant, By: p.String()}); err != nil {
+		return 0, err
+	}
+	return l.release(ctx, EveryTenant, "")
+}
+
+func mayStopEverything(p Principal) error {
+	for _, a := range []Action{ActionSwitchTools, ActionStopEverything} {
+		if err := Authorize(p, a); err != nil {
+			return err
+		}
+	}
+	if p.Tenant != DefaultTenant {
+		return &Error{Code: CodeForbidden, Op: "stop everything", Message: "other tenants are not yours to stop", Hint: "stop every tool of your own tenant"}
+	}
+	return p.permitsAll()
+}
+
+// throw stores a switch and takes it over. The other replicas see it at their
+// next refresh.
+func (l *Ledger) throw(ctx context.Context, sw ToolSwitch) error {
+	sw.At = l.clock.now()
 	if err := l.store.SetSwitch(ctx, sw, switched(sw)); err != nil {
 		return err
 	}
 	l.switches.set(sw)
+	l.log.Warn("switch thrown", "tool", sw.Tool, "tenant", sw.Tenant, "paused", sw.Paused, "by", sw.By, "reason", sw.Reason)
 	return nil
+}
+
+// Switches lists what is stopped in the tenant, and by whom, when and why: every
+// tool of every tenant first, then every tool of the tenant, then single ones.
+func (l *Ledger) Switches(ctx context.Context, p Principal) ([]ToolSwitch, error) {
+	if err := Authorize(p, ActionReadTools); err != nil {
+		return nil, err
+	}
+	all, err := l.readSwitches(ctx)
+	if err != nil {
+		return nil, err
+	}
+	stopped := []ToolSwitch{}
+	for _, sw := range all {
+		if sw.Paused && (sw.Tenant == p.Tenant || sw.Tenant == EveryTenant) {
+			stopped = append(stopped, sw)
+		}
+	}
+	slices.SortFunc(stopped, func(a, b ToolSwitch) int {
+		if a.Tenant != b.Tenant {
+			return map[bool]int{true: -1, false: 1}[a.Tenant == EveryTenant]
+		}
+		return cmp.Compare(a.Tool, b.Tool)
+	})
+	return stopped, nil
 }
 
 // switched is the audit event of a switch that somebody threw.
@@ -173,6 +276,9 @@ func switched(sw ToolSwitch) AuditEvent {
 	}
 	if sw.Tool == "" {
 		e.Subject = "every tool"
+	}
+	if sw.Tenant == EveryTenant {
+		e.Tenant, e.Subject = "", "every tool of every tenant"
 	}
 	return NewAuditEvent(e)
 }
@@ -200,14 +306,16 @@ func (l *Ledger) ResumeTool(ctx context.Context, p Principal, tool ToolName) (in
 	if err := l.maySwitch(p, tool); err != nil {
 		return 0, err
 	}
-	sw := ToolSwitch{Tenant: p.Tenant, Tool: tool, By: p.String(), At: l.clock.now()}
-	if err := l.store.SetSwitch(ctx, sw, switched(sw)); err != nil {
+	if err := l.throw(ctx, ToolSwitch{Tenant: p.Tenant, Tool: tool, By: p.String()}); err != nil {
 		return 0, err
 	}
-	l.switches.set(sw)
+	return l.release(ctx, p.Tenant, tool)
+}
+
+func (l *Ledger) release(ctx context.Context, t Tenant, tool ToolName) (int, error) {
 	released := 0
 	for {
-		n, err := l.store.Unpark(ctx, p.Tenant, tool, ParkToolPaused, resumeStep)
+		n, err := l.store.Unpark(ctx, t, tool, ParkToolPaused, resumeStep)
 		released += n
 		if err != nil || n == 0 {
 			return released, err

@@ -93,7 +93,7 @@ var changeAnswers = []answer{
 	{http.StatusAccepted, OperationState{}, "Done; the operation goes on, or is not settled yet."},
 }
 
-var routes = slices.Concat(operationRoutes, reviewRoutes, runRoutes, decisionRoutes, tokenRoutes, auditRoutes, reportRoutes)
+var routes = slices.Concat(operationRoutes, reviewRoutes, switchRoutes, runRoutes, decisionRoutes, tokenRoutes, auditRoutes, reportRoutes)
 
 var operationRoutes = []route{
 	{

@@ -25,6 +25,8 @@ var enums = map[string][]string{
 	"outcomes":        {"done", "not_done", "unknown"},
 	"resolutions":     {"succeeded", "not_performed", "abandoned"},
 	"then":            {"retry", "fail"},
+	"scopes":          {scopeTool, scopeTenant, scopeEverything},
+	"stop_scopes":     {scopeTenant, scopeEverything},
 	"review_needs":    {needsReference, needsReason},
 	"verdicts":        stringsOf([]onceward.ReplayVerdict{onceward.ReplaySafe, onceward.ReplayConfirm, onceward.ReplayRefuse}),
 	"probes":          {"none", "found", "absent", "inconclusive"},

@@ -55,7 +55,7 @@ func (s *Store) Unpark(
 	n := 0
 	err := s.write(ctx, "release parked rows", func(d *data) error {
 		rows := d.dueWhere(limit, bySince, func(r *onceward.Due) bool {
-			return r.Parked == why && r.Tenant == t && (tool == "" || r.Tool == tool)
+			return r.Parked == why && (r.Tenant == t || t == onceward.EveryTenant) && (tool == "" || r.Tool == tool)
 		})
 		for _, row := range rows {
 			row.Parked, row.At = onceward.NotParked, d.now()

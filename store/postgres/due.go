@@ -84,9 +84,13 @@ func (s *Store) NextDue(ctx context.Context) (next, now time.Time, err error) {
 func (s *Store) Unpark(ctx context.Context, t onceward.Tenant, tool onceward.ToolName, why onceward.ParkReason, limit int) (int, error) {
 	var n int64
 	err := s.do(ctx, "release parked rows", func(ctx context.Context, conn *pgx.Conn) error {
+		whose := `d.tenant = $1`
+		if t == onceward.EveryTenant {
+			whose = `$1::text <> ''`
+		}
 		tag, err := conn.Exec(ctx, `with picked as materialized (
     select d.operation_id from due d
-    where d.tenant = $1 and d.parked = $2 and d.parked <> '' and ($3 = '' or d.tool = $3)
+    where `+whose+` and d.parked = $2 and d.parked <> '' and ($3 = '' or d.tool = $3)
     order by d.since, d.operation_id limit $4 for update skip locked)
 update due d set at = now(), parked = '' where d.operation_id = any(array(select operation_id from picked))`,
 			string(t), string(why), string(tool), limit)

@@ -106,10 +106,13 @@ func (s *Store) Unpark(
 ) (int, error) {
 	n := 0
 	err := s.write(ctx, "release parked rows", func(c *conn) error {
-		var err error
+		whose, err := `tenant = ?2`, error(nil)
+		if t == onceward.EveryTenant {
+			whose = `?2 <> ''`
+		}
 		n, err = c.changed(`UPDATE due SET parked = '', at = ?1 WHERE operation_id IN (
 			SELECT operation_id FROM due INDEXED BY due_parked
-			WHERE parked <> '' AND tenant = ?2 AND parked = ?3 AND (?4 = '' OR tool = ?4)
+			WHERE parked <> '' AND `+whose+` AND parked = ?3 AND (?4 = '' OR tool = ?4)
 			ORDER BY since, operation_id LIMIT ?5)`, func(b *binder) {
 			b.time(s.now())
 			b.text(string(t))

@@ -25,6 +25,7 @@ var parked = []situation{
 	{"ParkedRowsAreReleasedInStepsOldestFirst", parkedRowsAreReleasedInSteps},
 	{"UnparkReleasesOneToolForOneReason", unparkReleasesOneTool},
 	{"UnparkOfTheTenantReleasesEveryTool", unparkOfTheTenant},
+	{"UnparkOfEverythingReleasesEveryTenant", unparkOfEverything},
 	{"ParkedRowWithATimeIsTakenAndReleased", parkedRowWithATime},
 	{"ReleasedRowIsParkedAgainByReschedule", releasedRowIsParkedAgain},
 }
@@ -275,6 +276,22 @@ func (f *fixture) sortedTake(ids []onceward.OperationID) []onceward.OperationID 
 	}
 	f.equal("the rows that nobody knows", len(taken), len(in))
 	return in
+}
+
+func unparkOfEverything(f *fixture) {
+	ids := []onceward.OperationID{
+		f.waiting("mine", time.Time{}, park(onceward.ParkToolPaused, f.origin)).ID,
+		f.waiting("tenant", time.Time{}, park(onceward.ParkToolPaused, f.origin.Add(time.Second)), func(d *onceward.Due) { d.Tenant, d.Tool = "globex", "mail.send" }).ID,
+	}
+	f.waiting("rate", time.Time{}, park(onceward.ParkRate, f.origin))
+	n, err := f.Store.Unpark(f.ctx, onceward.EveryTenant, "", onceward.ParkToolPaused, 1)
+	f.must(err)
+	f.equal("the first step", 1, n)
+	f.equal("the row released first", ids[:1], f.sortedTake(ids))
+	n, err = f.Store.Unpark(f.ctx, onceward.EveryTenant, "", onceward.ParkToolPaused, 10)
+	f.must(err)
+	f.equal("the second step", 1, n)
+	f.equal("the row released then", ids[1:], f.sortedTake(ids))
 }
 
 func unparkReleasesOneTool(f *fixture) {
