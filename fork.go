@@ -36,7 +36,7 @@ func (l *Ledger) Fork(ctx context.Context, p Principal, id OperationID, key Key,
 	if err := l.sameEvent(ctx, in, op); err != nil {
 		return nil, err
 	}
-	if op, err = l.forked(ctx, op, p, key, reason); err != nil {
+	if _, err = l.forked(ctx, op, p, key, reason); err != nil {
 		return nil, err
 	}
 	return l.Submit(ctx, in)
