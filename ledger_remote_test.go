@@ -175,7 +175,7 @@ func TestANewPerformerMayFollowASilentOneWhereTheClassAllowsIt(t *testing.T) {
 	t.Parallel()
 	onEachStore(t, remote(onceward.EffectKeyedWrite), func(t *testing.T, w *world) {
 		first := w.claim(token)
-		w.passSlowly(12*time.Second, time.Second)
+		w.passSlowly(40*time.Second, time.Second) // until this process, which has just begun, believes a clock that ends a lease
 		second := w.another().claim("claim-token-of-the-second-performer")
 		if second.Secret == "" || second.Attempt.Number != 2 || second.Secret == first.Secret || second.Operation.ProviderKey != first.Operation.ProviderKey {
 			t.Fatalf("the second performer got %+v", second)
