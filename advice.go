@@ -91,7 +91,7 @@ func (c Code) ForOperators() bool {
 		return true
 	case CodeInvalidRequest, CodeInvalidInput, CodeTooLarge, CodeUnsupportedMedia, CodeUnsupportedPolicy, CodeCursorInvalid,
 		CodeKeyMissing, CodeKeyInvalid, CodeKeyAmbiguous, CodeKeyReused, CodeKeyRetired, CodeKeyCollision, CodeDuplicate, CodeStillRunning,
-		CodeToolNotFound, CodeOperationNotFound, CodeDocumentNotFound, CodeRunNotFound, CodeDecisionNotFound, CodeDecisionConflict, CodeOutputInvalid,
+		CodeToolNotFound, CodeOperationNotFound, CodeReplayNotFound, CodeDocumentNotFound, CodeRunNotFound, CodeDecisionNotFound, CodeDecisionConflict, CodeOutputInvalid,
 		CodeBranchForbids, CodeWorkflowMismatch, CodeAttemptNotFound, CodeRouteNotFound, CodeMethodNotAllowed,
 		CodeUnauthenticated, CodeForbidden, CodeOriginRefused, CodeStateForbids, CodeFenceLost, CodeEvidenceRequired, CodeConfirmationNeeded,
 		CodeReplayRefused, CodeOperationFailed, CodeRateLimited, CodeOverloaded, CodeWriteConflict, CodeCanceled, CodeProviderUnreachable,
@@ -112,7 +112,7 @@ func (c Code) Advice() Advice {
 		return Advice{Sentence: "This request did nothing: the key was used before. Read that operation before anything else."}
 	case CodeStillRunning:
 		return Advice{Retryable: true, Sentence: "This request did nothing: the first one still runs. Ask again later with the same key."}
-	case CodeToolNotFound, CodeOperationNotFound, CodeDocumentNotFound, CodeRunNotFound, CodeDecisionNotFound, CodeAttemptNotFound, CodeRouteNotFound, CodeMethodNotAllowed:
+	case CodeToolNotFound, CodeOperationNotFound, CodeReplayNotFound, CodeDocumentNotFound, CodeRunNotFound, CodeDecisionNotFound, CodeAttemptNotFound, CodeRouteNotFound, CodeMethodNotAllowed:
 		return Advice{Sentence: "This request did nothing: what it names does not exist here. Check the name."}
 	case CodeDecisionConflict, CodeBranchForbids:
 		return Advice{Sentence: "This request did nothing: what the step decided is pinned. Read the decision, and act on it."}

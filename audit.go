@@ -21,21 +21,23 @@ type AuditAction string
 
 // The actions that the ledger notes by itself.
 const (
-	AuditToolPaused       AuditAction = "tool_paused"
-	AuditToolResumed      AuditAction = "tool_resumed"
-	AuditContractInForce  AuditAction = "contract_in_force"
-	AuditWorkflowInForce  AuditAction = "workflow_in_force"
-	AuditTokenIssued      AuditAction = "token_issued"
-	AuditTokenRevoked     AuditAction = "token_revoked"
-	AuditSignedIn         AuditAction = "signed_in"
-	AuditDocumentAdded    AuditAction = "document_added"
-	AuditRunStarted       AuditAction = "run_started"
-	AuditRunFinished      AuditAction = "run_finished"
-	AuditDecisionPinned   AuditAction = "decision_pinned"
-	AuditDecisionReopened AuditAction = "decision_reopened"
-	AuditEarlyApproval    AuditAction = "early_approval"
-	AuditTrailExported    AuditAction = "audit_exported"
-	AuditTrailPruned      AuditAction = "audit_pruned"
+	AuditToolPaused          AuditAction = "tool_paused"
+	AuditToolResumed         AuditAction = "tool_resumed"
+	AuditContractInForce     AuditAction = "contract_in_force"
+	AuditWorkflowInForce     AuditAction = "workflow_in_force"
+	AuditTokenIssued         AuditAction = "token_issued"
+	AuditTokenRevoked        AuditAction = "token_revoked"
+	AuditSignedIn            AuditAction = "signed_in"
+	AuditDocumentAdded       AuditAction = "document_added"
+	AuditRunStarted          AuditAction = "run_started"
+	AuditRunFinished         AuditAction = "run_finished"
+	AuditDecisionPinned      AuditAction = "decision_pinned"
+	AuditDecisionReopened    AuditAction = "decision_reopened"
+	AuditEarlyApproval       AuditAction = "early_approval"
+	AuditBulkReplay          AuditAction = "bulk_replay"
+	AuditBulkReplayCancelled AuditAction = "bulk_replay_cancelled"
+	AuditTrailExported       AuditAction = "audit_exported"
+	AuditTrailPruned         AuditAction = "audit_pruned"
 )
 
 // AuditEvent is one line of the audit trail: who did what to what, when and why.

@@ -36,6 +36,7 @@ const (
 	CodeOutputInvalid       Code = "output_invalid"       // a step's output breaks its schema, or its rules cannot be evaluated over it
 	CodeBranchForbids       Code = "branch_forbids"       // the tool is not one of the branch that the pinned decision chose
 	CodeWorkflowMismatch    Code = "workflow_mismatch"    // another version of the workflow is in force
+	CodeReplayNotFound      Code = "replay_not_found"     // no bulk replay of that ID in this tenant
 	CodeDocumentNotFound    Code = "document_not_found"   // no document of that content in this tenant
 	CodeAttemptNotFound     Code = "attempt_not_found"    // no such attempt, or its secret does not match
 	CodeRouteNotFound       Code = "route_not_found"      // no such path
@@ -71,7 +72,7 @@ const (
 var AllCodes = []Code{
 	CodeInvalidRequest, CodeInvalidInput, CodeTooLarge, CodeUnsupportedMedia, CodeUnsupportedPolicy, CodeCursorInvalid,
 	CodeKeyMissing, CodeKeyInvalid, CodeKeyAmbiguous, CodeKeyReused, CodeKeyRetired, CodeKeyCollision,
-	CodeDuplicate, CodeStillRunning, CodeToolNotFound, CodeOperationNotFound, CodeDocumentNotFound, CodeRunNotFound, CodeDecisionNotFound,
+	CodeDuplicate, CodeStillRunning, CodeToolNotFound, CodeOperationNotFound, CodeReplayNotFound, CodeDocumentNotFound, CodeRunNotFound, CodeDecisionNotFound,
 	CodeDecisionConflict, CodeOutputInvalid, CodeBranchForbids, CodeWorkflowMismatch, CodeAttemptNotFound, CodeRouteNotFound,
 	CodeMethodNotAllowed, CodeTokenNotFound, CodeUnauthenticated, CodeForbidden, CodeOriginRefused, CodeStateForbids, CodeFenceLost,
 	CodeEvidenceRequired, CodeConfirmationNeeded, CodeReplayRefused, CodeOperationFailed, CodeContractInvalid,

@@ -129,8 +129,14 @@ func (l *Ledger) Replay(ctx context.Context, p Principal, id OperationID, reason
 		}
 	case ReplaySafe:
 	}
+	return l.carryOutPlan(ctx, p, plan, reason)
+}
+
+// carryOutPlan replays an operation that has not moved on since its plan.
+func (l *Ledger) carryOutPlan(ctx context.Context, p Principal, plan *ReplayPlan, reason string) (*Operation, error) {
+	op, id := plan.Operation, plan.Operation.ID
 	planned := op.Attempt()
-	op, err = l.change(ctx, op, func(now *Operation, _ time.Time) ([]fact, error) {
+	op, err := l.change(ctx, op, func(now *Operation, _ time.Time) ([]fact, error) {
 		if now.Attempt() != planned || !canReplay(now) {
 			return nil, &Error{Code: CodeReplayRefused, Op: "replay operation", OperationID: id, Message: "it has moved on since the plan, and is " + now.State.String(), Hint: "plan the replay anew"}
 		}

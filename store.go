@@ -133,6 +133,7 @@ type Store interface {
 	DecisionStore
 	DocumentStore
 	EarlyApprovalStore
+	BulkReplayStore
 	AuditStore
 	TallyStore
 

@@ -65,7 +65,7 @@ func (e *engine) start(ctx context.Context, cfg config, set inForce, force bool)
 	loops, stop := context.WithCancel(context.Background())
 	due := worker.NewDue(e.ledger, e.store, e.log)
 	wait := worker.Start(loops, onceward.SystemClock{}, e.log,
-		due, worker.NewStranded(e.ledger), worker.NewSwitches(e.ledger), worker.NewRetire(e.ledger),
+		due, worker.NewStranded(e.ledger), worker.NewSwitches(e.ledger), worker.NewRetire(e.ledger), worker.NewReplays(e.ledger),
 		worker.NewSeal(auditor), worker.NewTally(e.ledger))
 	e.stop, e.finished = stop, func() { wait(); due.Wait() }
 	return nil

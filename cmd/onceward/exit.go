@@ -47,7 +47,7 @@ var exits = map[onceward.Code]int{
 	onceward.CodeKeyMissing: exitUsage, onceward.CodeKeyInvalid: exitUsage, onceward.CodeKeyAmbiguous: exitUsage,
 	onceward.CodeKeyReused: exitConflict, onceward.CodeKeyRetired: exitConflict, onceward.CodeKeyCollision: exitConflict,
 	onceward.CodeDuplicate: exitConflict, onceward.CodeStillRunning: exitNotFinal,
-	onceward.CodeToolNotFound: exitUsage, onceward.CodeOperationNotFound: exitUsage, onceward.CodeDocumentNotFound: exitUsage, onceward.CodeAttemptNotFound: exitUsage,
+	onceward.CodeToolNotFound: exitUsage, onceward.CodeOperationNotFound: exitUsage, onceward.CodeDocumentNotFound: exitUsage, onceward.CodeReplayNotFound: exitUsage, onceward.CodeAttemptNotFound: exitUsage,
 	onceward.CodeRunNotFound: exitUsage, onceward.CodeDecisionNotFound: exitUsage, onceward.CodeDecisionConflict: exitConflict,
 	onceward.CodeOutputInvalid: exitUsage, onceward.CodeBranchForbids: exitRefused, onceward.CodeWorkflowMismatch: exitRefused,
 	onceward.CodeRouteNotFound: exitOther, onceward.CodeMethodNotAllowed: exitOther,

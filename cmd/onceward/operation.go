@@ -61,6 +61,7 @@ func stateExit(state string) int {
 
 func newOperationList() *cobra.Command {
 	var tool, key, run, correlation, after string
+	var dead bool
 	var states []string
 	var limit int
 	c := &cobra.Command{
@@ -73,6 +74,9 @@ func newOperationList() *cobra.Command {
 					q.Set(name, v)
 				}
 			}
+			if dead {
+				q.Set("dead", "true")
+			}
 			q.Set("limit", strconv.Itoa(limit))
 			return listOperations(c, q)
 		},
@@ -83,6 +87,7 @@ func newOperationList() *cobra.Command {
 	f.StringVar(&run, "run", "", "only this run")
 	f.StringVar(&correlation, "correlation-id", "", "only this business event")
 	f.StringSliceVar(&states, "state", nil, "only these states")
+	f.BoolVar(&dead, "dead", false, "only dead letters: in review, failed or abandoned")
 	f.StringVar(&after, "after", "", "go on after this cursor")
 	f.IntVar(&limit, "limit", 50, "how many at the most")
 	return c

@@ -56,9 +56,20 @@ func newReplayPlan() *cobra.Command {
 
 func newReplayRun() *cobra.Command {
 	var reason, confirm string
+	var many bulkFlags
 	c := &cobra.Command{
-		Use: "run ID --reason WHY", Short: "Make the new attempt", Args: cobra.ExactArgs(1),
+		Use: "run ID --reason WHY, or run --dead|--plan REPLAY [--dry-run] --reason WHY", Short: "Make the new attempt, or those of many operations", Args: cobra.MaximumNArgs(1),
+		Long: "Without an ID it replays many operations, one after the other, and shows how far it is. The same command again is the\n" +
+			"same replay. What needs a confirmation is left alone, unless a finished --dry-run is given as --plan and its\n" +
+			"sentence is confirmed.",
+		Example: "  onceward replay run op_… --reason 'the line is repaired'\n  onceward replay run --dead --tool fax.send --dry-run --reason 'the line is repaired'\n  onceward replay run --plan replay_… --confirm 'I accept …' --reason 'the line is repaired'",
 		RunE: func(c *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return many.start(c, reason, confirm)
+			}
+			if many.used() {
+				return usageError("with an ID there is nothing to select")
+			}
 			body := map[string]any{"reason": reason}
 			if confirm != "" {
 				body["confirm"] = confirm
@@ -66,7 +77,9 @@ func newReplayRun() *cobra.Command {
 			return post(c, args[0], "replay", body)
 		},
 	}
-	c.Flags().StringVar(&reason, "reason", "", "why it is tried again")
-	c.Flags().StringVar(&confirm, "confirm", "", "the plan's sentence, word for word, where it asks for one")
+	f := c.Flags()
+	f.StringVar(&reason, "reason", "", "why it is tried again")
+	f.StringVar(&confirm, "confirm", "", "the plan's sentence, word for word, where it asks for one")
+	many.add(f)
 	return c
 }

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -208,6 +209,16 @@ func (c *call) filter() (f onceward.Filter, err error) {
 			return f, onceward.Errorf(onceward.CodeKeyInvalid, "key is not a key")
 		}
 		f.Key = onceward.Key(s)
+	}
+	dead, err := c.flag("dead")
+	if err != nil {
+		return f, err
+	}
+	if dead {
+		if len(c.query["state"]) > 0 {
+			return f, &onceward.Error{Code: onceward.CodeInvalidRequest, Message: "dead has its own states", Hint: "leave state out"}
+		}
+		f.States = slices.Clone(onceward.DeadStates)
 	}
 	for _, list := range c.query["state"] {
 		for name := range strings.SplitSeq(list, ",") {

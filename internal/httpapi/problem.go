@@ -60,6 +60,7 @@ var codes = map[onceward.Code]codeInfo{
 	onceward.CodeOutputInvalid:       {422, "The output is not what the step may decide"},
 	onceward.CodeBranchForbids:       {409, "The pinned decision chose another branch"},
 	onceward.CodeWorkflowMismatch:    {409, "Another version of the workflow is in force"},
+	onceward.CodeReplayNotFound:      {404, "No such bulk replay"},
 	onceward.CodeDocumentNotFound:    {404, "No such document"},
 	onceward.CodeAttemptNotFound:     {404, "No such attempt"},
 	onceward.CodeRouteNotFound:       {404, "No such path"},

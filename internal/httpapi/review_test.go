@@ -79,3 +79,35 @@ func TestResolvingNeedsTheRight(t *testing.T) {
 		w.post("/v1/operations/"+id+"/"+action, body).want(403, "code", "forbidden")
 	}
 }
+
+func TestBulkReplayIsStartedFollowedAndCancelled(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	id := w.settled(once, oncewardtest.FaultInvalid)
+	w.clock.Advance(time.Second)
+	w.get("/v1/operations?dead=true").want(200, "operations.0.id", id, "operations.0.state", "failed")
+	w.get("/v1/operations?dead=true&state=failed").want(400, "code", "invalid_request")
+	for _, body := range []string{`{"reason":" "}`, `{"reason":"r","rate":0}`, `{"reason":"r","rate":6001}`, `{"reason":"r","plan":"x"}`, `{"reason":"r","confirm":"yes"}`,
+		`{"reason":"r","filter":{"states":["succeeded"]}}`, `{"reason":"r","filter":{"from":"yesterday"}}`, `{"reason":"r","filter":{"tool":"NO"}}`} {
+		w.post("/v1/replays", body).want(400)
+	}
+	const body = `{"filter":{"tool":"` + once + `","states":["failed"]},"rate":600,"reason":"the provider is repaired"}`
+	a := w.post("/v1/replays", body).want(202, "replay.state", "running", "replay.rate", 600)
+	if b := w.post("/v1/replays", body); b.text("replay.id") != a.text("replay.id") {
+		t.Fatal("asked twice there are two")
+	}
+	path := "/v1/replays/" + a.text("replay.id")
+	for range 2 {
+		if _, err := w.ledger.StepBulkReplays(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		w.clock.Advance(time.Second)
+	}
+	w.get(path).want(200, "replay.state", "finished", "replay.counts.replayed", 1, "replay.results.0.operation", id, "replay.results.0.outcome", "replayed")
+	w.pass(0)
+	w.get("/v1/operations/"+id).want(200, "operation.state", "succeeded")
+	other := w.post("/v1/replays", `{"reason":"another","key":"k"}`).want(202).text("replay.id")
+	w.post("/v1/replays", `{"reason":"a third","key":"k"}`).want(422, "code", "key_reused")
+	w.post("/v1/replays/"+other+"/cancel", "").want(200, "replay.state", "cancelled")
+	w.get("/v1/replays/replay_00000000000000000000000004").want(404, "code", "replay_not_found")
+}

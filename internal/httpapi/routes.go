@@ -93,7 +93,7 @@ var changeAnswers = []answer{
 	{http.StatusAccepted, OperationState{}, "Done; the operation goes on, or is not settled yet."},
 }
 
-var routes = slices.Concat(operationRoutes, reviewRoutes, switchRoutes, runRoutes, decisionRoutes, tokenRoutes, auditRoutes, reportRoutes)
+var routes = slices.Concat(operationRoutes, reviewRoutes, switchRoutes, bulkRoutes, runRoutes, decisionRoutes, tokenRoutes, auditRoutes, reportRoutes)
 
 var operationRoutes = []route{
 	{
@@ -138,6 +138,7 @@ var operationRoutes = []route{
 		Query: []param{
 			{Name: "tool", Schema: textSchema(), Doc: "Of this tool."},
 			{Name: "state", Schema: textSchema(), Repeats: true, Doc: "In one of these states; repeated, or separated by commas."},
+			{Name: "dead", Schema: boolSchema(), Doc: "true: only dead letters, which are needs_review, failed and abandoned."},
 			{Name: "key", Schema: textSchema(), Doc: "Under this key; needs tool."},
 			{Name: "run", Schema: textSchema(), Doc: "Of this run."},
 			{Name: "correlation_id", Schema: textSchema(), Doc: "Of this business event."},

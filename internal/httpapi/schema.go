@@ -27,6 +27,8 @@ var enums = map[string][]string{
 	"then":            {"retry", "fail"},
 	"scopes":          {scopeTool, scopeTenant, scopeEverything},
 	"stop_scopes":     {scopeTenant, scopeEverything},
+	"bulk_states":     stringsOf([]onceward.BulkState{onceward.BulkRunning, onceward.BulkFinished, onceward.BulkCancelled}),
+	"bulk_outcomes":   stringsOf(onceward.BulkOutcomes),
 	"review_needs":    {needsReference, needsReason},
 	"verdicts":        stringsOf([]onceward.ReplayVerdict{onceward.ReplaySafe, onceward.ReplayConfirm, onceward.ReplayRefuse}),
 	"probes":          {"none", "found", "absent", "inconclusive"},

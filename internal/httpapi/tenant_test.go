@@ -26,6 +26,7 @@ func newRivals(t *testing.T) *rivals {
 	token := w.post("/v1/tokens", `{"subject":"bot","roles":["caller"]}`).want(201).text("token.id")
 	w.post("/v1/tools/"+unsafely+"/pause", `{"reason":"ours"}`).want(200)
 	document := w.post("/v1/documents", `{"ours":1}`).want(201).text("sha256")
+	bulk := w.post("/v1/replays", `{"reason":"the line is repaired"}`).want(202).text("replay.id")
 	flip := func(id string) string { // another ID of the same form
 		last := "0"
 		if strings.HasSuffix(id, "0") {
@@ -39,9 +40,9 @@ func newRivals(t *testing.T) *rivals {
 	number := attempt[strings.LastIndex(attempt, "."):]
 	w.who = &onceward.Principal{Tenant: "rival", Issuer: "token", Subject: "bot", Roles: onceward.AllRoles, Groups: []string{onceward.EveryGroup}}
 	return &rivals{w,
-		strings.NewReplacer("{op}", op, "{attempt}", attempt, "{secret}", grant.text("attempt.secret"), "{run}", run, "{decision}", decision, "{token}", token, "{document}", document),
+		strings.NewReplacer("{op}", op, "{attempt}", attempt, "{secret}", grant.text("attempt.secret"), "{run}", run, "{decision}", decision, "{token}", token, "{document}", document, "{replay}", bulk),
 		strings.NewReplacer("{op}", flip(op), "{attempt}", flip(strings.TrimSuffix(attempt, number))+number, "{secret}", grant.text("attempt.secret"),
-			"{run}", flip(run), "{decision}", flip(decision), "{token}", flip(token), "{document}", strings.Repeat("0", 64))}
+			"{run}", flip(run), "{decision}", flip(decision), "{token}", flip(token), "{document}", strings.Repeat("0", 64), "{replay}", flip(bulk))}
 }
 
 // trespass is a request for what another tenant has. code: it is answered as if
@@ -95,6 +96,9 @@ var trespasses = map[string]trespass{
 	"GET /v1/switches":                   {"/v1/switches", "", "", func(_ *rivals, a *reply) bool { return !strings.Contains(a.raw, `"ours"`) }},
 	"POST /v1/switches/stop":             {"/v1/switches/stop", `{"scope":"tenant","reason":"mine"}`, "", func(r *rivals, _ *reply) bool { return !r.pausedForTheOthers(probed) }},
 	"POST /v1/switches/resume":           {"/v1/switches/resume", `{"scope":"tenant"}`, "", func(r *rivals, _ *reply) bool { return r.pausedForTheOthers(unsafely) }},
+	"POST /v1/replays":                   {"/v1/replays", `{"reason":"the line is repaired"}`, "", func(r *rivals, a *reply) bool { return a.text("replay.id") != r.names.Replace("{replay}") }},
+	"GET /v1/replays/{id}":               {"/v1/replays/{replay}", "", "replay_not_found", nil},
+	"POST /v1/replays/{id}/cancel":       {"/v1/replays/{replay}/cancel", `{}`, "replay_not_found", nil},
 	"POST /v1/tokens":                    {"/v1/tokens", `{"subject":"bot","roles":["caller"]}`, "", func(_ *rivals, a *reply) bool { return a.at("token.tenant") == "rival" }},
 	"GET /v1/tokens":                     {"/v1/tokens", "", "", empty("tokens")},
 	"DELETE /v1/tokens/{id}":             {"/v1/tokens/{token}", "", "token_not_found", nil},
@@ -169,7 +173,7 @@ func TestEveryRouteKeepsTenantsApart(t *testing.T) {
 
 // blank is an answer without the IDs that the request named itself.
 func blank(a *reply, names *strings.Replacer) string {
-	for _, name := range []string{"{op}", "{run}", "{decision}", "{token}", "{attempt}"} {
+	for _, name := range []string{"{op}", "{run}", "{decision}", "{token}", "{replay}", "{attempt}"} {
 		id, _, _ := strings.Cut(names.Replace(name), ".") // an attempt's operation
 		a.raw = strings.ReplaceAll(a.raw, id, name)
 	}

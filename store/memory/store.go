@@ -39,6 +39,7 @@ type data struct {
 	contracts map[onceward.ToolName][]onceward.ContractVersion
 	replicas  map[string]onceward.Replica
 	runs      map[onceward.RunID]*kept
+	replays   map[onceward.BulkReplayID]*kept
 	decisions map[onceward.DecisionID]*kept
 	documents map[documentKey]onceward.Document
 	early     map[onceward.OperationID][]onceward.EarlyApproval
@@ -75,6 +76,7 @@ func New(opts Options) *Store {
 		contracts: map[onceward.ToolName][]onceward.ContractVersion{},
 		replicas:  map[string]onceward.Replica{},
 		runs:      map[onceward.RunID]*kept{},
+		replays:   map[onceward.BulkReplayID]*kept{},
 		decisions: map[onceward.DecisionID]*kept{},
 		documents: map[documentKey]onceward.Document{},
 		early:     map[onceward.OperationID][]onceward.EarlyApproval{},

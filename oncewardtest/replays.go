@@ -1,0 +1,31 @@
+package oncewardtest
+
+import (
+	"context"
+
+	"github.com/onceward/onceward"
+)
+
+// PutBulkReplay implements onceward.Store.
+func (s *FaultyStore) PutBulkReplay(ctx context.Context, b onceward.BulkReplay) (*onceward.BulkReplay, bool, error) {
+	if err := s.writable("store bulk replay"); err != nil {
+		return nil, false, err
+	}
+	return s.inner.PutBulkReplay(ctx, b)
+}
+
+// LoadBulkReplay implements onceward.Store.
+func (s *FaultyStore) LoadBulkReplay(ctx context.Context, id onceward.BulkReplayID) (*onceward.BulkReplay, error) {
+	if err := s.readable("load bulk replay"); err != nil {
+		return nil, err
+	}
+	return s.inner.LoadBulkReplay(ctx, id)
+}
+
+// RunningBulkReplays implements onceward.Store.
+func (s *FaultyStore) RunningBulkReplays(ctx context.Context, limit int) ([]*onceward.BulkReplay, error) {
+	if err := s.readable("list bulk replays"); err != nil {
+		return nil, err
+	}
+	return s.inner.RunningBulkReplays(ctx, limit)
+}

@@ -1,0 +1,68 @@
+package memory
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/onceward/onceward"
+	"github.com/onceward/onceward/store"
+)
+
+// PutBulkReplay stores a bulk replay by compare-and-set; see
+// [onceward.BulkReplayStore].
+func (s *Store) PutBulkReplay(ctx context.Context, b onceward.BulkReplay) (stored *onceward.BulkReplay, applied bool, err error) {
+	body, err := store.EncodeBulkReplay(&b)
+	if err != nil {
+		return nil, false, err
+	}
+	err = s.write(ctx, "store bulk replay", func(d *data) error {
+		next := &kept{b.Revision, b.Token, body, nil}
+		write, there := next.replaces(d.replays[b.ID])
+		if write {
+			d.replays[b.ID] = next
+		}
+		applied = write || there
+		stored, err = d.bulkReplay(b.ID)
+		return err
+	})
+	return stored, applied, err
+}
+
+func (d *data) bulkReplay(id onceward.BulkReplayID) (*onceward.BulkReplay, error) {
+	k := d.replays[id]
+	if k == nil {
+		return nil, nil
+	}
+	return store.DecodeBulkReplay(id, k.revision, k.token, k.body)
+}
+
+// LoadBulkReplay reads one; see [onceward.BulkReplayStore].
+func (s *Store) LoadBulkReplay(ctx context.Context, id onceward.BulkReplayID) (b *onceward.BulkReplay, err error) {
+	err = s.read(ctx, "load bulk replay", func(d *data) error {
+		b, err = d.bulkReplay(id)
+		return err
+	})
+	return b, err
+}
+
+// RunningBulkReplays lists what runs; see [onceward.BulkReplayStore].
+func (s *Store) RunningBulkReplays(ctx context.Context, limit int) (running []*onceward.BulkReplay, err error) {
+	err = s.read(ctx, "list bulk replays", func(d *data) error {
+		for id := range d.replays {
+			b, err := d.bulkReplay(id)
+			if err != nil {
+				return err
+			}
+			if b.State == onceward.BulkRunning {
+				running = append(running, b)
+			}
+		}
+		return nil
+	})
+	slices.SortFunc(running, func(a, b *onceward.BulkReplay) int {
+		return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), bytes.Compare(a.ID[:], b.ID[:]))
+	})
+	return running[:min(len(running), limit)], err
+}

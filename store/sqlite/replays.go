@@ -1,0 +1,90 @@
+package sqlite
+
+import (
+	"context"
+
+	"github.com/onceward/onceward"
+	"github.com/onceward/onceward/store"
+)
+
+// PutBulkReplay stores a bulk replay by compare-and-set; see
+// [onceward.BulkReplayStore].
+func (s *Store) PutBulkReplay(ctx context.Context, b onceward.BulkReplay) (stored *onceward.BulkReplay, applied bool, err error) {
+	body, err := store.EncodeBulkReplay(&b)
+	if err != nil {
+		return nil, false, err
+	}
+	err = s.write(ctx, "store bulk replay", func(c *conn) error {
+		wrote, err := c.putBulkReplay(&b, body)
+		if err != nil {
+			return err
+		}
+		if stored, err = c.loadBulkReplay(b.ID); err != nil {
+			return err
+		}
+		applied = wrote == 1 || stored != nil && stored.Revision == b.Revision && stored.Token == b.Token
+		return nil
+	})
+	return stored, applied, err
+}
+
+func (c *conn) putBulkReplay(b *onceward.BulkReplay, body []byte) (wrote int, err error) {
+	if b.Revision > 1 {
+		return c.changed(`UPDATE replays SET state = ?, revision = ?, token = ?, body = ? WHERE id = ? AND revision = ?`, func(w *binder) {
+			w.text(string(b.State))
+			w.int(b.Revision)
+			w.blob(b.Token[:])
+			w.blob(body)
+			w.blob(b.ID[:])
+			w.int(b.Revision - 1)
+		})
+	}
+	return c.changed(`INSERT INTO replays (id, tenant, state, created_at, revision, token, body) VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`, func(w *binder) {
+		w.blob(b.ID[:])
+		w.text(string(b.Tenant))
+		w.text(string(b.State))
+		w.time(b.CreatedAt)
+		w.int(b.Revision)
+		w.blob(b.Token[:])
+		w.blob(body)
+	})
+}
+
+func (c *conn) loadBulkReplay(id onceward.BulkReplayID) (found *onceward.BulkReplay, err error) {
+	err = c.query(`SELECT id, revision, token, body FROM replays WHERE id = ?`, func(b *binder) { b.blob(id[:]) },
+		func(r *rower) (err error) {
+			found, err = r.bulkReplay()
+			return err
+		})
+	return found, err
+}
+
+func (r *rower) bulkReplay() (*onceward.BulkReplay, error) {
+	id := onceward.BulkReplayID(r.id())
+	revision := r.int()
+	var token onceward.WriteToken
+	r.fill(token[:])
+	return store.DecodeBulkReplay(id, revision, token, r.blob())
+}
+
+// LoadBulkReplay reads one; see [onceward.BulkReplayStore].
+func (s *Store) LoadBulkReplay(ctx context.Context, id onceward.BulkReplayID) (found *onceward.BulkReplay, err error) {
+	err = s.readRaw(ctx, "load bulk replay", func(c *conn) error {
+		found, err = c.loadBulkReplay(id)
+		return err
+	})
+	return found, err
+}
+
+// RunningBulkReplays lists what runs; see [onceward.BulkReplayStore].
+func (s *Store) RunningBulkReplays(ctx context.Context, limit int) (running []*onceward.BulkReplay, err error) {
+	err = s.readRaw(ctx, "list bulk replays", func(c *conn) error {
+		return c.query(`SELECT id, revision, token, body FROM replays WHERE state = 'running' ORDER BY created_at, id LIMIT ?`,
+			func(b *binder) { b.int(int64(limit)) }, func(r *rower) error {
+				one, err := r.bulkReplay()
+				running = append(running, one)
+				return err
+			})
+	})
+	return running, err
+}

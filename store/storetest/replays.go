@@ -1,0 +1,95 @@
+package storetest
+
+import (
+	"time"
+
+	"github.com/onceward/onceward"
+)
+
+var bulkReplays = []situation{
+	{"BulkReplayIsStoredWhole", bulkReplayIsStoredWhole},
+	{"BulkReplayIsWrittenByCompareAndSet", bulkReplayCompareAndSet},
+	{"RunningBulkReplaysAreListedOldestFirst", runningBulkReplays},
+}
+
+func (f *fixture) newBulkReplay(key string) onceward.BulkReplay {
+	return onceward.BulkReplay{ID: onceward.NewBulkReplayID(tenant, key), Tenant: tenant,
+		By:      onceward.Principal{Tenant: tenant, Issuer: "token", Subject: "ops", Roles: []onceward.Role{onceward.RoleOperator}},
+		Request: onceward.Digest{7}, Rate: 60, Reason: "the line is repaired", State: onceward.BulkRunning, NextAt: f.origin, CreatedAt: f.origin, Revision: 1, Token: token()}
+}
+
+func (f *fixture) putBulkReplay(b onceward.BulkReplay) {
+	f.Helper()
+	stored, applied, err := f.Store.PutBulkReplay(f.ctx, b)
+	f.must(err)
+	f.equal("whether it was applied", true, applied)
+	f.equal("the row that the write gives back", &b, stored)
+}
+
+func bulkReplayIsStoredWhole(f *fixture) {
+	whole := f.newBulkReplay("whole")
+	op := f.claimed("k")
+	whole.By.Groups, whole.By.Tools, whole.By.Effects = []string{"leads"}, []onceward.ToolName{tool}, []onceward.EffectClass{onceward.EffectProbedWrite}
+	whole.Filter = onceward.BulkFilter{Tool: tool, States: []onceward.State{onceward.StateFailed}, Run: "r", CorrelationID: "c", From: f.origin.Add(-time.Hour), To: f.origin}
+	whole.Plan, whole.Confirm, whole.DryRun, whole.Cut = onceward.BulkReplayID{9}, true, true, true
+	whole.After = onceward.Cursor{CreatedAt: f.origin, ID: op.ID}
+	whole.Pending = &onceward.BulkResult{Operation: op.ID, Attempt: 2}
+	whole.Results = []onceward.BulkResult{{Operation: op.ID, Attempt: 1, Outcome: onceward.BulkRefused, Message: "because"}}
+	whole.FinishedAt = f.origin.Add(step)
+	for _, b := range []onceward.BulkReplay{whole, f.newBulkReplay("bare")} {
+		f.putBulkReplay(b)
+		got, err := f.other.LoadBulkReplay(f.ctx, b.ID)
+		f.must(err)
+		f.equal("the stored row", &b, got)
+	}
+	none, err := f.other.LoadBulkReplay(f.ctx, onceward.NewBulkReplayID(tenant, "none"))
+	f.must(err)
+	if none != nil {
+		f.Fatalf("there is one: %+v", none)
+	}
+}
+
+func bulkReplayCompareAndSet(f *fixture) {
+	b := f.newBulkReplay("k")
+	f.putBulkReplay(b)
+	f.putBulkReplay(b)
+	again := b
+	again.Token = token()
+	stored, applied, err := f.other.PutBulkReplay(f.ctx, again)
+	f.must(err)
+	f.equal("whether a second first row was applied", false, applied)
+	f.equal("the row that it lost to", &b, stored)
+	first, second := b, b
+	first.Revision, first.Token, first.Rate = 2, token(), 1
+	second.Revision, second.Token, second.Rate = 2, token(), 2
+	f.putBulkReplay(first)
+	stored, applied, err = f.other.PutBulkReplay(f.ctx, second)
+	f.must(err)
+	f.equal("whether a second second row was applied", false, applied)
+	f.equal("the row that it lost to", &first, stored)
+}
+
+func runningBulkReplays(f *fixture) {
+	var want []onceward.BulkReplayID
+	for i, key := range []string{"a", "b", "c"} {
+		b := f.newBulkReplay(key)
+		b.CreatedAt = f.origin.Add(time.Duration(i) * step)
+		f.putBulkReplay(b)
+		if key == "b" {
+			b.State, b.Revision, b.Token = onceward.BulkFinished, 2, token()
+			f.putBulkReplay(b)
+			continue
+		}
+		want = append(want, b.ID)
+	}
+	list := func(limit int) (ids []onceward.BulkReplayID) {
+		all, err := f.other.RunningBulkReplays(f.ctx, limit)
+		f.must(err)
+		for _, b := range all {
+			ids = append(ids, b.ID)
+		}
+		return ids
+	}
+	f.equal("what runs", want, list(10))
+	f.equal("the oldest", want[:1], list(1))
+}
