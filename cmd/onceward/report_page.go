@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -231,22 +232,21 @@ func chainTable(r *httpapi.Report) table {
 // as a count: the file itself goes with the pack.
 func drillTable(drill json.RawMessage) table {
 	t := table{Title: "Drill", Head: []string{"member", "value"}}
-	var members map[string]json.RawMessage
-	if json.Unmarshal(drill, &members) != nil {
+	var members map[string]any
+	decoder := json.NewDecoder(bytes.NewReader(drill))
+	decoder.UseNumber()
+	if decoder.Decode(&members) != nil {
 		return t
 	}
 	for _, name := range slices.Sorted(maps.Keys(members)) {
-		value := string(members[name])
-		var list []json.RawMessage
-		var plain any
-		switch json.Unmarshal(members[name], &plain); plain.(type) {
+		value := fmt.Sprint(members[name])
+		switch plain := members[name].(type) {
 		case []any:
-			_ = json.Unmarshal(members[name], &list) // it is a list
-			value = fmt.Sprintf("%d entries", len(list))
+			value = fmt.Sprintf("%d entries", len(plain))
 		case map[string]any:
 			value = "an object"
-		case string:
-			value = plain.(string)
+		case nil:
+			value = "null"
 		}
 		t.Rows = append(t.Rows, []string{name, value})
 	}
