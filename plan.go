@@ -20,9 +20,11 @@ const (
 type ReplayPlan struct {
 	Operation *Operation
 	Verdict   ReplayVerdict
-	Reasons   []string // in words, the deciding one first
-	Sentence  string   // to be confirmed word for word; empty unless needed
-	Probe     string   // what the fresh look-up saw: found, absent, inconclusive, none
+	Reasons   []string     // in words, the deciding one first
+	Sentence  string       // to be confirmed word for word; empty unless needed
+	Probe     string       // what the fresh look-up saw: found, absent, inconclusive, none
+	Source    *SourceState // how the record that caused the write stands now; nil: the contract does not say
+	dangerous bool         // a second effect has to be accepted
 }
 
 // PlanReplay looks the effect up afresh where the contract can, and says
@@ -42,6 +44,10 @@ func (l *Ledger) PlanReplay(ctx context.Context, p Principal, id OperationID) (*
 		probe = probeWord(j)
 	}
 	plan := planFor(op, probe, l.clock.now())
+	plan.dangerous = plan.Verdict == ReplayConfirm
+	if plan.Verdict != ReplayRefuse {
+		plan.askAboutSource(l.source(ctx, op, t))
+	}
 	return &plan, nil
 }
 
@@ -140,7 +146,7 @@ func (l *Ledger) carryOutPlan(ctx context.Context, p Principal, plan *ReplayPlan
 		if now.Attempt() != planned || !canReplay(now) {
 			return nil, &Error{Code: CodeReplayRefused, Op: "replay operation", OperationID: id, Message: "it has moved on since the plan, and is " + now.State.String(), Hint: "plan the replay anew"}
 		}
-		return facts(p.String(), ReplayRequested{Actor: p.String(), Reason: reason, Confirmed: plan.Verdict == ReplayConfirm}), nil
+		return facts(p.String(), ReplayRequested{Actor: p.String(), Reason: reason, Confirmed: plan.dangerous}), nil
 	})
 	if err == nil {
 		l.Wake()

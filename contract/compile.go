@@ -244,6 +244,7 @@ func (c *compiler) around() {
 		c.tool.reread = &rereadTemplate{
 			request: c.lookup(&s.Request, "spec.source.request"),
 			value:   c.single(&s.Value, "spec.source.value", scopeOutcome),
+			was:     c.single(&s.Was, "spec.source.was", scopeRequest),
 		}
 	}
 	if a := spec.Audit; a != nil {

@@ -186,6 +186,7 @@ type reread struct {
 	group
 	Request lookup  `field:"request,required" doc:"The read of the source record."`
 	Value   pattern `field:"value" default:"${response.json}" doc:"One ${…} over the answer: what is compared with the record at the time of the intent."`
+	Was     pattern `field:"was" doc:"One ${…} over input: the same value as it stood in the record at the time of the intent, as the input brings it. A plan to replay reads the record again, shows what differs, and asks. Absent: a plan does not ask."`
 }
 
 type audit struct {

@@ -41,6 +41,7 @@ func (t *Tool) Compensation(op *onceward.Operation) (tool onceward.ToolName, inp
 type rereadTemplate struct {
 	request *requestTemplate
 	value   *program
+	was     *program // nil: the input does not bring it
 }
 
 // SourceRequest renders the read of the record that caused the write, secrets
@@ -65,6 +66,25 @@ func (t *Tool) SourceValue(op *onceward.Operation, ev *onceward.Evidence) ([]byt
 	out, err := t.reread.value.eval(v)
 	if err != nil {
 		return nil, fmt.Errorf("read source record: %w", err)
+	}
+	return appendJSONValue(nil, out)
+}
+
+var _ onceward.Sourced = (*Tool)(nil)
+
+// SourceThen is what the input says that the record was when it caused the write,
+// as JSON; nil if the contract does not say.
+func (t *Tool) SourceThen(op *onceward.Operation) ([]byte, error) {
+	if t.reread == nil || t.reread.was == nil {
+		return nil, nil
+	}
+	v, err := t.operationVariables(op, true)
+	if err != nil {
+		return nil, err
+	}
+	out, err := t.reread.was.eval(v)
+	if err != nil {
+		return nil, fmt.Errorf("read source.was: %w", err)
 	}
 	return appendJSONValue(nil, out)
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -35,6 +36,10 @@ func newReplayPlan() *cobra.Command {
 				Reasons   []string      `json:"reasons"`
 				Sentence  string        `json:"sentence"`
 				Probe     string        `json:"probe"`
+				Source    *struct {
+					Changed   []string
+					Then, Now json.RawMessage
+				} `json:"source"`
 			}
 			if err := json.Unmarshal(rep.body, &plan); err != nil {
 				return fmt.Errorf("read answer: %w", err)
@@ -45,6 +50,11 @@ func newReplayPlan() *cobra.Command {
 				fmt.Fprintf(w, "because      %s\n", r)
 			}
 			fmt.Fprintf(w, "look-up      %s\n", plan.Probe)
+			if s := plan.Source; s != nil && len(s.Changed) > 0 {
+				fmt.Fprintf(w, "source       changed: %s\n", visible(strings.Join(s.Changed, ", ")))
+				printLine(w, "  then", visible(string(s.Then)))
+				printLine(w, "  now", visible(string(s.Now)))
+			}
 			if plan.Sentence != "" {
 				fmt.Fprintf(w, "confirm with --confirm %q\n", plan.Sentence)
 			}
