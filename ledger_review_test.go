@@ -279,3 +279,21 @@ func TestCommentChangesNothingButTheTimeline(t *testing.T) {
 	_, err := w.ledger.Comment(t.Context(), olga, op.ID, "  ")
 	wantCode(t, err, onceward.CodeInvalidRequest)
 }
+
+// The first operation's yes is no yes to its fork.
+func TestForkUnderApprovalNeedsAYesOfItsOwn(t *testing.T) {
+	t.Parallel()
+	onEachStore(t, asking(), func(t *testing.T, w *world) {
+		op := w.ask(`{"id":"a"}`).Operation
+		w.yes(ann, op)
+		w.want(op, onceward.StateSucceeded, 1)
+		a, err := w.ledger.Fork(t.Context(), onceward.LocalPrincipal(), op.ID, "again", "the parcel was lost", nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.work()
+		w.want(a.Operation, onceward.StateAwaitingApproval, 1)
+		w.yes(bob, a.Operation)
+		w.want(a.Operation, onceward.StateSucceeded, 2)
+	})
+}
