@@ -69,6 +69,10 @@ func TestStopOfEverythingReachesOtherReplicasAndTenantsAndLetsRunningAttemptsSet
 		if err != nil || len(stopped) != 1 || stopped[0].By != admin.String() || stopped[0].Reason != "the agent runs wild" {
 			t.Fatalf("stopped: %+v, %v", stopped, err)
 		}
+		report, err := w.ledger.Report(t.Context(), rival, w.clock.Now().Add(-time.Hour), w.clock.Now().Add(time.Hour))
+		if err != nil || len(report.Stopped) != 1 || report.Stopped[0].Tenant != onceward.EveryTenant {
+			t.Fatalf("the report of a stopped tenant says: %+v, %v", report.Stopped, err)
+		}
 
 		n, err := w.ledger.ResumeEverything(t.Context(), admin)
 		if err != nil || n != len(waiting) {

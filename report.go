@@ -37,7 +37,7 @@ type Report struct {
 	Events    map[string]int // how often each event stands in the journal
 	Lines     []AuditLine    // what people did that is no change of an operation: oldest first
 	LinesCut  bool           // there are more than ReportLinesMax
-	Paused    []ToolSwitch   // in force now
+	Stopped   []ToolSwitch   // in force now, as Switches lists them
 	Chain     AuditState
 }
 
@@ -134,11 +134,7 @@ func (l *Ledger) Report(ctx context.Context, p Principal, from, to time.Time) (*
 	if err != nil {
 		return nil, err
 	}
-	for _, sw := range all {
-		if sw.Paused && sw.Tenant == p.Tenant {
-			r.Paused = append(r.Paused, sw)
-		}
-	}
+	r.Stopped = stoppedIn(all, p.Tenant)
 	r.Chain, err = LoadAuditState(ctx, l.store)
 	return r, err
 }

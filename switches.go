@@ -253,9 +253,15 @@ func (l *Ledger) Switches(ctx context.Context, p Principal) ([]ToolSwitch, error
 	if err != nil {
 		return nil, err
 	}
+	return stoppedIn(all, p.Tenant), nil
+}
+
+// stoppedIn are the switches that keep attempts of a tenant from starting, the
+// widest first.
+func stoppedIn(all []ToolSwitch, t Tenant) []ToolSwitch {
 	stopped := []ToolSwitch{}
 	for _, sw := range all {
-		if sw.Paused && (sw.Tenant == p.Tenant || sw.Tenant == EveryTenant) {
+		if sw.Paused && (sw.Tenant == t || sw.Tenant == EveryTenant) {
 			stopped = append(stopped, sw)
 		}
 	}
@@ -265,7 +271,7 @@ func (l *Ledger) Switches(ctx context.Context, p Principal) ([]ToolSwitch, error
 		}
 		return cmp.Compare(a.Tool, b.Tool)
 	})
-	return stopped, nil
+	return stopped
 }
 
 // switched is the audit event of a switch that somebody threw.

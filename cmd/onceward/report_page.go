@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/onceward/onceward"
 	"github.com/onceward/onceward/internal/httpapi"
 )
 
@@ -117,20 +118,20 @@ func evidencePack(r *httpapi.Report, drill json.RawMessage) []section {
 }
 
 // lines are those of the trail with one of the actions.
-func lines(r *httpapi.Report, title string, actions ...string) table {
+func lines(r *httpapi.Report, title string, actions ...onceward.AuditAction) table {
 	t := table{Title: title, Head: []string{"at", "who", "did", "to", "detail", "why"}}
 	for _, e := range r.Lines {
-		if slices.Contains(actions, e.Action) {
+		if slices.Contains(actions, onceward.AuditAction(e.Action)) {
 			t.Rows = append(t.Rows, []string{atText(e.At), e.Actor, e.Action, e.Subject, e.Detail, e.Reason})
 		}
 	}
 	return t
 }
 
-func events(r *httpapi.Report, title string, names ...string) table {
+func events(r *httpapi.Report, title string, kinds ...onceward.EventKind) table {
 	t := table{Title: title, Head: []string{"event", "times"}}
-	for _, name := range names {
-		t.Rows = append(t.Rows, []string{name, strconv.Itoa(r.Events[name])})
+	for _, k := range kinds {
+		t.Rows = append(t.Rows, []string{k.String(), strconv.Itoa(r.Events[k.String()])})
 	}
 	return t
 }
@@ -148,9 +149,10 @@ func govern(r *httpapi.Report) section {
 		owners.Rows = append(owners.Rows, []string{t.Tool, t.Version, t.Effect, map[bool]string{true: "may be asked for", false: "none"}[t.Approval], orElse(t.BusinessOwner, "(none)"), orElse(t.TechnicalOwner, "(none)")})
 	}
 	s := section{Title: "Govern", Serves: "EU AI Act Art. 14 (human oversight): who may stop, approve and overrule. Art. 12 (record-keeping): which rules were in force when.",
-		Tables: []table{owners, lines(r, "Contracts and workflows that came into force", "contract_in_force", "workflow_in_force", "contract_signed"),
-			lines(r, "Who got access, and who lost it", "token_issued", "token_revoked", "signed_in"),
-			events(r, "Approvals", "approval_granted", "approval_rejected", "approval_expired", "approval_voided", "approval_edited")}}
+		Tables: []table{owners, lines(r, "Contracts and workflows that came into force", onceward.AuditContractInForce, onceward.AuditWorkflowInForce),
+			lines(r, "Who got access, and who lost it", onceward.AuditTokenIssued, onceward.AuditTokenRevoked, onceward.AuditSignedIn),
+			events(r, "Approvals", onceward.KindApprovalGranted, onceward.KindApprovalRejected, onceward.KindApprovalExpired,
+				onceward.KindApprovalVoided, onceward.KindApprovalEdited)}}
 	if unowned > 0 {
 		s.Notes = append(s.Notes, fmt.Sprintf("%d contracts name no business or no technical owner.", unowned))
 	}
@@ -160,27 +162,27 @@ func govern(r *httpapi.Report) section {
 	return s
 }
 
-// classes says what each effect class lets be promised; docs/guarantees.md has
-// the whole of it.
-var classes = []struct{ name, offers, promise string }{
-	{"read", "nothing is written", "the effect is irrelevant"},
-	{"compute", "nothing is written", "the effect is irrelevant"},
-	{"keyed_write", "honours an idempotency key for a stated time", "one effect while the provider keeps its word"},
-	{"conditional_write", "creates under a name of our choice, or only if absent", "one effect"},
-	{"probed_write", "can be looked up by a stable reference", "one effect if nothing commits later than settle"},
-	{"unsafe_write", "none of these", "at most one effect by our hand; a person settles what is unknown"},
+// offers says what the provider of each effect class offers; docs/guarantees.md
+// has the whole of it.
+var offers = map[onceward.EffectClass]string{
+	onceward.EffectRead:             "nothing is written",
+	onceward.EffectCompute:          "nothing is written",
+	onceward.EffectKeyedWrite:       "honours an idempotency key for a stated time",
+	onceward.EffectConditionalWrite: "creates under a name of our choice, or only if absent",
+	onceward.EffectProbedWrite:      "can be looked up by a stable reference",
+	onceward.EffectUnsafeWrite:      "none of these",
 }
 
 func mapping(r *httpapi.Report) section {
 	t := table{Title: "Effects by class", Head: []string{"class", "what the provider offers", "what is promised", "tools"}}
-	for _, c := range classes {
+	for _, c := range onceward.AllEffectClasses {
 		var tools []string
 		for _, tool := range r.Tools {
-			if tool.Effect == c.name {
+			if tool.Effect == c.String() {
 				tools = append(tools, tool.Tool)
 			}
 		}
-		t.Rows = append(t.Rows, []string{c.name, c.offers, c.promise, orElse(strings.Join(tools, ", "), "(none)")})
+		t.Rows = append(t.Rows, []string{c.String(), offers[c], c.Promise(), orElse(strings.Join(tools, ", "), "(none)")})
 	}
 	return section{Title: "Map", Serves: "EU AI Act Art. 12(2)(a): which situations may be a risk, by what cannot be undone or looked up.", Tables: []table{t}}
 }
@@ -216,7 +218,7 @@ func measure(r *httpapi.Report, drill json.RawMessage) section {
 func breaches(r *httpapi.Report) table {
 	t := table{Title: "Invariant: one operation, one effect. Times at which it was broken", Head: []string{"at", "tool", "detail"}}
 	for _, e := range r.Lines {
-		if e.Action == "tool_paused" && e.Reason == "effect_multiplied" {
+		if e.Action == string(onceward.AuditToolPaused) && e.Reason == "effect_multiplied" {
 			t.Rows = append(t.Rows, []string{atText(e.At), e.Subject, e.Detail})
 		}
 	}
@@ -254,12 +256,14 @@ func drillTable(drill json.RawMessage) table {
 }
 
 func manage(r *httpapi.Report) section {
-	paused := table{Title: "Stop switches in force now", Head: []string{"tool", "why", "by", "since"}}
-	for _, sw := range r.Paused {
-		paused.Rows = append(paused.Rows, []string{orElse(sw.Tool, "every tool"), sw.Reason, sw.By, atText(sw.At)})
+	stopped := table{Title: "Stop switches in force now", Head: []string{"what", "why", "by", "since"}}
+	for _, sw := range r.Stopped {
+		stopped.Rows = append(stopped.Rows, []string{stoppedText(sw.Scope, sw.Tool), sw.Reason, sw.By, atText(sw.At)})
 	}
 	return section{Title: "Manage", Serves: "EU AI Act Art. 14(4)(d) and (e): decisions not to use, to override, and to stop. Art. 12: what was done about what went wrong.",
-		Tables: []table{paused, lines(r, "Stop switches thrown, and incidents that threw them", "tool_paused", "tool_resumed"),
-			events(r, "Reconciliations", "probe_found", "probe_absent", "probe_inconclusive", "effect_proven", "settle_overdue", "lease_expired"),
-			events(r, "By people", "resolved", "replay_requested", "cancel_requested", "assigned", "compensated")}}
+		Tables: []table{stopped, lines(r, "Stop switches thrown, and incidents that threw them", onceward.AuditToolPaused, onceward.AuditToolResumed),
+			lines(r, "Replays of many operations", onceward.AuditBulkReplay, onceward.AuditBulkReplayCancelled),
+			events(r, "Reconciliations", onceward.KindProbeFound, onceward.KindProbeAbsent, onceward.KindProbeInconclusive,
+				onceward.KindEffectProven, onceward.KindSettleOverdue, onceward.KindLeaseExpired),
+			events(r, "By people", onceward.KindResolved, onceward.KindReplayRequested, onceward.KindCancelRequested, onceward.KindAssigned, onceward.KindCompensated)}}
 }

@@ -47,7 +47,7 @@ func newToolList() *cobra.Command {
 				if t.Paused != nil {
 					state = "paused: " + t.Paused.Reason + " (" + t.Paused.By + ")"
 				}
-				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", t.Name, t.Effect, t.Version, state, t.Description)
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", t.Name, t.Effect, t.Version, visible(state), visible(t.Description))
 			}
 			return w.Flush()
 		},
@@ -156,12 +156,16 @@ func newToolStopped() *cobra.Command {
 			w := tabwriter.NewWriter(c.OutOrStdout(), 0, 4, 2, ' ', 0)
 			fmt.Fprintln(w, "STOPPED\tBY\tSINCE\tREASON")
 			for _, s := range list.Switches {
-				what := map[string]string{"tool": s.Tool, "tenant": "every tool", "everything": "every tool of every tenant"}[s.Scope]
-				fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", what, visible(s.By), s.At.Local().Format(time.DateTime), visible(s.Reason))
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", stoppedText(s.Scope, s.Tool), visible(s.By), s.At.Local().Format(time.DateTime), visible(s.Reason))
 			}
 			return w.Flush()
 		},
 	}
+}
+
+// stoppedText says what a switch stops.
+func stoppedText(scope, tool string) string {
+	return map[string]string{"tool": tool, "tenant": "every tool", "everything": "every tool of every tenant"}[scope]
 }
 
 func postTool(c *cobra.Command, name, action string, body any) error {

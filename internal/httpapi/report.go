@@ -24,7 +24,7 @@ type Report struct {
 	Events    map[string]int `json:"events" doc:"How often each event of operations stands in the journal."`
 	Lines     []AuditEvent   `json:"lines" doc:"What people and the server did that is no change of an operation, oldest first."`
 	LinesCut  bool           `json:"lines_cut,omitempty" doc:"There are more lines: read the audit trail."`
-	Paused    []PausedTool   `json:"paused" doc:"Stop switches in force now."`
+	Stopped   []Switch       `json:"stopped" doc:"Stop switches in force now, the widest first."`
 	Chain     Chain          `json:"chain"`
 }
 
@@ -72,14 +72,6 @@ type Waits struct {
 	Longest duration `json:"longest,omitempty"`
 	Waiting int      `json:"waiting" doc:"Now; 500 means 500 or more."`
 	Oldest  duration `json:"oldest,omitempty" doc:"Of those that wait, since the last change."`
-}
-
-// PausedTool is a stop switch in force.
-type PausedTool struct {
-	Tool   string    `json:"tool" doc:"Empty: every tool."`
-	Reason string    `json:"reason"`
-	By     string    `json:"by"`
-	At     time.Time `json:"at"`
 }
 
 // Chain says how far the audit trail is sealed and signed.
@@ -143,7 +135,7 @@ func waits(w onceward.Waits) Waits {
 
 func report(r *onceward.Report) *Report {
 	out := &Report{Tenant: string(r.Tenant), From: r.From, To: r.To, MadeAt: r.MadeAt.UTC(), Cut: r.Cut, Total: answeredOf(r.Total),
-		Tools: []ToolReport{}, Teams: []TeamReport{}, Times: []TimeReport{}, Lines: []AuditEvent{}, Paused: []PausedTool{},
+		Tools: []ToolReport{}, Teams: []TeamReport{}, Times: []TimeReport{}, Lines: []AuditEvent{}, Stopped: switches(r.Stopped),
 		Approvals: waits(r.Approvals), Reviews: waits(r.Reviews), Unknowns: waits(r.Unknowns), Events: r.Events, LinesCut: r.LinesCut, Chain: chain(r.Chain)}
 	for i := range r.Tools {
 		t := &r.Tools[i]
@@ -167,9 +159,6 @@ func report(r *onceward.Report) *Report {
 	}
 	for i := range r.Lines {
 		out.Lines = append(out.Lines, auditEvent(&r.Lines[i]))
-	}
-	for _, sw := range r.Paused {
-		out.Paused = append(out.Paused, PausedTool{Tool: string(sw.Tool), Reason: sw.Reason, By: sw.By, At: sw.At.UTC()})
 	}
 	return out
 }

@@ -69,7 +69,13 @@ func listSwitches(c *call) error {
 	if err != nil {
 		return err
 	}
-	list := SwitchList{Switches: make([]Switch, len(stopped))}
+	writeJSON(c.w, http.StatusOK, mediaJSON, &SwitchList{Switches: switches(stopped)})
+	return nil
+}
+
+// switches shows what is stopped.
+func switches(stopped []onceward.ToolSwitch) []Switch {
+	list := make([]Switch, len(stopped))
 	for i, sw := range stopped {
 		s := Switch{Scope: scopeTool, Tool: string(sw.Tool), Reason: sw.Reason, By: sw.By, At: sw.At.UTC()}
 		switch {
@@ -78,10 +84,9 @@ func listSwitches(c *call) error {
 		case sw.Tool == "":
 			s.Scope = scopeTenant
 		}
-		list.Switches[i] = s
+		list[i] = s
 	}
-	writeJSON(c.w, http.StatusOK, mediaJSON, &list)
-	return nil
+	return list
 }
 
 func wrongScope() error {
