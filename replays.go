@@ -3,6 +3,7 @@ package onceward
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -350,16 +351,18 @@ func (l *Ledger) StepBulkReplays(ctx context.Context) (worked bool, err error) {
 	if err != nil {
 		return false, err
 	}
+	var errs []error
 	for _, b := range running {
 		if l.clock.now().Before(b.NextAt) {
 			continue
 		}
-		if err := l.stepBulk(ctx, b); err != nil {
-			return worked, fmt.Errorf("step bulk replay %s: %w", b.ID, err)
+		if err := l.stepBulk(ctx, b); err != nil { // the others go on
+			errs = append(errs, fmt.Errorf("step bulk replay %s: %w", b.ID, err))
+			continue
 		}
 		worked = true
 	}
-	return worked, nil
+	return worked, errors.Join(errs...)
 }
 
 // stepBulk chooses an operation, stores that, tries it, and stores what became of
@@ -428,7 +431,7 @@ func (l *Ledger) choose(ctx context.Context, b *BulkReplay) error {
 func (l *Ledger) tryBulk(ctx context.Context, b *BulkReplay, r *BulkResult) {
 	confirmed := b.Confirm && r.Outcome == BulkConfirm
 	end := func(o BulkOutcome, message string) {
-		r.Outcome, r.Message = o, message[:min(len(message), bulkMessageMax)]
+		r.Outcome, r.Message = o, strings.ToValidUTF8(message[:min(len(message), bulkMessageMax)], "")
 	}
 	plan, err := l.PlanReplay(ctx, b.By, r.Operation)
 	switch {
