@@ -190,22 +190,24 @@ func (l *Ledger) RevokeToken(ctx context.Context, p Principal, id TokenID) (*Tok
 	if err := Authorize(p, ActionManageTokens); err != nil {
 		return nil, err
 	}
-	t, err := Revoke(ctx, l.store, p, id, l.clock.now())
+	t, first, err := Revoke(ctx, l.store, p, id, l.clock.now())
 	l.forgetToken(id, nil)
-	if err == nil && t.RevokedBy == p.String() {
+	if first {
 		l.note(ctx, TokenRevoked(t))
 	}
 	return t, err
 }
 
-// Revoke is RevokeToken for whoever has the store and no ledger.
-func Revoke(ctx context.Context, s TokenStore, p Principal, id TokenID, now time.Time) (*Token, error) {
-	t, err := s.RevokeToken(ctx, p.Tenant, id, p.String(), now)
-	if err != nil {
-		return nil, fmt.Errorf("revoke token %s: %w", id, err)
+// Revoke is RevokeToken for whoever has the store and no ledger. first says that
+// it was this call that ended the token: then it is to be noted (TokenRevoked),
+// and else not.
+func Revoke(ctx context.Context, s TokenStore, p Principal, id TokenID, now time.Time) (t *Token, first bool, err error) {
+	now = now.Truncate(time.Microsecond) // as stores keep it
+	if t, err = s.RevokeToken(ctx, p.Tenant, id, p.String(), now); err != nil {
+		return nil, false, fmt.Errorf("revoke token %s: %w", id, err)
 	}
 	if t == nil {
-		return nil, &Error{Code: CodeTokenNotFound, Op: "revoke token", Message: "no such token", Hint: "onceward token list shows the IDs; a token belongs to one tenant"}
+		return nil, false, &Error{Code: CodeTokenNotFound, Op: "revoke token", Message: "no such token", Hint: "onceward token list shows the IDs; a token belongs to one tenant"}
 	}
-	return t, nil
+	return t, t.RevokedBy == p.String() && t.RevokedAt.Equal(now), nil
 }

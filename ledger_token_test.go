@@ -225,6 +225,32 @@ func TestLastUseIsNotedOnceAnHour(t *testing.T) {
 	})
 }
 
+func TestTokenThatIsRevokedTwiceEndsOnceInTheTrail(t *testing.T) {
+	t.Parallel()
+	onEachStore(t, tickets(), func(t *testing.T, w *world) {
+		tok, _ := w.issue(callerScope, 0)
+		for range 2 {
+			if _, err := w.ledger.RevokeToken(t.Context(), onceward.LocalPrincipal(), tok.ID); err != nil {
+				t.Fatal(err)
+			}
+			w.clock.Advance(time.Second)
+		}
+		lines, _, err := w.ledger.Audit(t.Context(), onceward.LocalPrincipal(), onceward.AuditFilter{Limit: onceward.MaxPage})
+		if err != nil {
+			t.Fatal(err)
+		}
+		revoked := 0
+		for i := range lines {
+			if lines[i].Action == onceward.AuditTokenRevoked && lines[i].Subject == string(tok.ID) {
+				revoked++
+			}
+		}
+		if revoked != 1 {
+			t.Errorf("the trail tells of %d revocations", revoked)
+		}
+	})
+}
+
 func TestTokenOfAnotherTenantIsNeitherSeenNorRevoked(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, tickets())

@@ -69,7 +69,7 @@ func trial(ctx context.Context, sim *simprovider.Server, m *mode, c *class, g *g
 		return counts{}, err
 	}
 	report := sim.Effects(ref)
-	for ; report.Pending > 0; report = sim.Effects(ref) {
+	for ; report.Pending > 0 && ctx.Err() == nil; report = sim.Effects(ref) {
 		rest(ctx, 10*time.Millisecond) // a late commit is still to come
 	}
 	one := counts{trials: 1, calls: report.Requests}
@@ -77,7 +77,7 @@ func trial(ctx context.Context, sim *simprovider.Server, m *mode, c *class, g *g
 		one.calls += item.Reads
 	}
 	one.judge(report.Count, answers)
-	return one, nil
+	return one, ctx.Err()
 }
 
 func (c *counts) judge(effects int, answers []said) {

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"net/url"
-	"os"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -69,7 +68,7 @@ func printAudit(c *cobra.Command, page *httpapi.AuditPage) error {
 	w := tabwriter.NewWriter(c.OutOrStdout(), 0, 4, 2, ' ', 0)
 	fmt.Fprintln(w, "AT\tWHO\tDID\tTO\tDETAIL\tWHY")
 	for _, e := range page.Events {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", e.At.Format(time.RFC3339), onceward.Visible(e.Actor), onceward.Visible(e.Action), onceward.Visible(e.Subject), onceward.Visible(e.Detail), onceward.Visible(e.Reason))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", e.At.Format(time.RFC3339), visible(e.Actor), visible(e.Action), visible(e.Subject), visible(e.Detail), visible(e.Reason))
 	}
 	if err := w.Flush(); err != nil {
 		return err
@@ -189,7 +188,7 @@ func verdictView(v *onceward.AuditVerdict) verdict {
 func printVerdict(w io.Writer, v *onceward.AuditVerdict, public ed25519.PublicKey) error {
 	b := bufio.NewWriter(w)
 	for _, f := range v.Faults {
-		fmt.Fprintln(b, "BROKEN  "+onceward.Visible(f.String()))
+		fmt.Fprintln(b, "BROKEN  "+visible(f.String()))
 	}
 	if v.Cut {
 		fmt.Fprintln(b, "        and more")
@@ -245,26 +244,16 @@ func newAuditExport() *cobra.Command {
 	return c
 }
 
-func exportAudit(c *cobra.Command, s onceward.Store, within span, path string) (err error) {
-	w := io.Writer(c.OutOrStdout())
-	if path != "" {
-		f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-		if err != nil {
-			return usageError("%s cannot be made: %v", path, err)
+func exportAudit(c *cobra.Command, s onceward.Store, within span, path string) error {
+	seals, rows := 0, 0
+	err := writeOut(c, path, func(w io.Writer) (err error) {
+		b := bufio.NewWriter(w)
+		if seals, rows, err = writeTrail(c.Context(), b, s, within); err != nil {
+			return err
 		}
-		defer func() {
-			if closed := f.Close(); err == nil {
-				err = closed
-			}
-		}()
-		w = f
-	}
-	b := bufio.NewWriter(w)
-	seals, rows, err := writeTrail(c.Context(), b, s, within)
+		return b.Flush()
+	})
 	if err != nil {
-		return err
-	}
-	if err := b.Flush(); err != nil {
 		return err
 	}
 	fmt.Fprintf(c.ErrOrStderr(), "%d seals, %d rows\n", seals, rows)

@@ -34,19 +34,22 @@ func readKeyText(ref string) ([]byte, error) {
 		if v, there := os.LookupEnv(name); there {
 			return []byte(v), nil
 		}
-		return nil, keyError("the variable " + name + " is not set")
+		return nil, keyError("the variable "+name+" is not set", nil)
 	case found && kind == "file":
 		b, err := os.ReadFile(name)
-		if err != nil || len(b) > keyBytesMax {
-			return nil, keyError("the file " + name + " cannot be read, or is too long")
+		if err != nil {
+			return nil, keyError("the file "+name+" cannot be read", err)
+		}
+		if len(b) > keyBytesMax {
+			return nil, keyError("the file "+name+" is too long for a key", nil)
 		}
 		return b, nil
 	}
-	return nil, keyError("a key is named as env:NAME or file:PATH")
+	return nil, keyError("a key is named as env:NAME or file:PATH", nil)
 }
 
-func keyError(message string) error {
-	return &onceward.Error{Code: onceward.CodeConfigInvalid, Op: "read audit key", Message: message,
+func keyError(message string, cause error) error {
+	return &onceward.Error{Code: onceward.CodeConfigInvalid, Op: "read audit key", Message: message, Err: cause,
 		Hint: "openssl genpkey -algorithm ed25519 -out audit.pem makes one; openssl pkey -in audit.pem -pubout -out audit.pub its public part"}
 }
 
@@ -68,7 +71,7 @@ func auditSigner(ref string) (ed25519.PrivateKey, error) {
 	} else if seed, err := base64.StdEncoding.DecodeString(strings.TrimSpace(string(text))); err == nil && len(seed) == ed25519.SeedSize {
 		return ed25519.NewKeyFromSeed(seed), nil
 	}
-	return nil, keyError("it is neither an Ed25519 key in PKCS#8 PEM nor 32 bytes in base64")
+	return nil, keyError("it is neither an Ed25519 key in PKCS#8 PEM nor 32 bytes in base64", nil)
 }
 
 // auditPublicKey reads the key that a verification demands: a reference, a path,
@@ -95,5 +98,5 @@ func auditPublicKey(arg string) (ed25519.PublicKey, error) {
 	} else if raw, err := base64.StdEncoding.DecodeString(strings.TrimSpace(string(text))); err == nil && len(raw) == ed25519.PublicKeySize {
 		return raw, nil
 	}
-	return nil, keyError("it is neither an Ed25519 public key in PEM nor 32 bytes in base64")
+	return nil, keyError("it is neither an Ed25519 public key in PEM nor 32 bytes in base64", nil)
 }

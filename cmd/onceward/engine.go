@@ -93,9 +93,15 @@ func (e *engine) close(drain time.Duration) error {
 	defer cancel()
 	err := e.ledger.Close(ctx)
 	e.finished()
-	err = errors.Join(err, e.ledger.FlushTallies(ctx))
+	// Why not ctx: where draining took all of its time, the counts are still there.
+	last, done := context.WithTimeout(context.Background(), flushWait)
+	defer done()
+	err = errors.Join(err, e.ledger.FlushTallies(last))
 	return errors.Join(err, e.release())
 }
+
+// flushWait bounds the last writing of tallies.
+const flushWait = 5 * time.Second
 
 func (e *engine) release() error {
 	e.group.Close()

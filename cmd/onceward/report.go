@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/url"
@@ -70,7 +71,7 @@ func readDrill(path string) (json.RawMessage, error) {
 	return text, nil
 }
 
-func makeReport(c *cobra.Command, within span, format, out string, drill json.RawMessage) (err error) {
+func makeReport(c *cobra.Command, within span, format, out string, drill json.RawMessage) error {
 	cl, err := newClient(c)
 	if err != nil {
 		return err
@@ -86,27 +87,34 @@ func makeReport(c *cobra.Command, within span, format, out string, drill json.Ra
 		return err
 	}
 	var a httpapi.ReportAnswer
-	if err := json.Unmarshal(rep.body, &a); err != nil || a.Report == nil {
+	if err := json.Unmarshal(rep.body, &a); err != nil {
 		return fmt.Errorf("read answer: %w", err)
 	}
-	w := io.Writer(c.OutOrStdout())
-	if out != "" {
-		f, err := os.OpenFile(out, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-		if err != nil {
-			return usageError("%s cannot be made: %v", out, err)
-		}
-		defer func() {
-			if closed := f.Close(); err == nil {
-				err = closed
-			}
-		}()
-		w = f
+	if a.Report == nil {
+		return stranger(cl.base, "its answer has no report")
 	}
+	return writeOut(c, out, func(w io.Writer) error { return writeReport(w, a.Report, drill, format) })
+}
+
+func writeReport(w io.Writer, r *httpapi.Report, drill json.RawMessage, format string) error {
 	switch format {
 	case "json":
-		return printValue(w, map[string]any{"report": a.Report, "evidence": evidencePack(a.Report, drill), "drill": drill})
+		return printValue(w, map[string]any{"report": r, "evidence": evidencePack(r, drill), "drill": drill})
 	case "html":
-		return writeHTML(w, reportPage(a.Report, drill))
+		return writeHTML(w, reportPage(r, drill))
 	}
-	return writeMarkdown(w, reportPage(a.Report, drill))
+	return writeMarkdown(w, reportPage(r, drill))
+}
+
+// writeOut lets write write into a new file, or to standard output without a
+// path. What the file says when it is closed counts: it may be full.
+func writeOut(c *cobra.Command, path string, write func(w io.Writer) error) error {
+	if path == "" {
+		return write(c.OutOrStdout())
+	}
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return usageError("%s cannot be made: %v", path, err)
+	}
+	return errors.Join(write(f), f.Close())
 }

@@ -178,11 +178,14 @@ func newTokenRevoke() *cobra.Command {
 				err = askTokens(c, "DELETE", "/v1/tokens/"+string(id), nil, &answer)
 			} else {
 				err = onLedger(c, false, func(ctx context.Context, s onceward.Store, by onceward.Principal, now time.Time) error {
-					t, err := onceward.Revoke(ctx, s, by, id, now)
+					t, first, err := onceward.Revoke(ctx, s, by, id, now)
 					if err != nil {
 						return err
 					}
 					answer.Token = httpapi.ShowToken(t)
+					if !first {
+						return nil
+					}
 					return s.Note(ctx, onceward.TokenRevoked(t))
 				})
 			}

@@ -123,7 +123,7 @@ func (s *SignIn) find(ctx context.Context) (*oidc.Provider, error) {
 	// Why without cancellation: the provider keeps the context for its keys.
 	p, err := oidc.NewProvider(oidc.ClientContext(context.WithoutCancel(ctx), s.client), s.conf.Issuer)
 	if err != nil {
-		s.conf.Log.Error("identity provider not found", "issuer", s.conf.Issuer, "error", err)
+		s.conf.Log.Error("identity provider not found", "issuer", s.conf.Issuer, "error", limited(err.Error()))
 		return nil, unavailable()
 	}
 	s.provider = p
@@ -266,7 +266,7 @@ func (s *SignIn) ask(ctx context.Context, p *oidc.Provider, tokens *oauth2.Token
 		err = info.Claims(&more)
 	}
 	if err != nil {
-		s.conf.Log.Error("userinfo not read", "issuer", s.conf.Issuer, "error", err)
+		s.conf.Log.Error("userinfo not read", "issuer", s.conf.Issuer, "error", limited(err.Error()))
 		return unavailable()
 	}
 	for name, claim := range more {
@@ -277,10 +277,12 @@ func (s *SignIn) ask(ctx context.Context, p *oidc.Provider, tokens *oauth2.Token
 	return nil
 }
 
-// limited is a stranger's word as it may stand in a log.
+// limited is a stranger's word as it may stand in a log. Errors of the provider's
+// package hold the answer's body behind its status.
 func limited(s string) string {
-	if len(s) > 100 {
-		s = s[:100]
+	const most = 200
+	if len(s) > most {
+		s = s[:most]
 	}
 	return s
 }

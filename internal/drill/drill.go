@@ -163,9 +163,9 @@ func (r *runner) run(ctx context.Context, tasks []task) []Row {
 	return rows
 }
 
-// one runs one scenario.
-func (r *runner) one(ctx context.Context, n int, t task) Row {
-	row := Row{Tool: string(t.subject.info.Name), Class: t.subject.info.Policy.Effect.String(), Scenario: t.scenario.Name, Title: t.scenario.Title}
+// one runs one scenario. What closing its stage tells goes into the row.
+func (r *runner) one(ctx context.Context, n int, t task) (row Row) {
+	row = Row{Tool: string(t.subject.info.Name), Class: t.subject.info.Policy.Effect.String(), Scenario: t.scenario.Name, Title: t.scenario.Title}
 	if ctx.Err() != nil {
 		row.Verdict, row.Why = NotDrilled, "the drill was stopped"
 		return row

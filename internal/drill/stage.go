@@ -159,7 +159,9 @@ func (st *stage) close() {
 		st.sandbox.Close()
 	}
 	if st.drop != nil {
-		_ = st.drop()
+		if err := st.drop(); err != nil { // it stands in the user's database, and nobody else would tell
+			st.row.Why = strings.TrimPrefix(st.row.Why+"; ", "; ") + "its ledger was not removed: " + err.Error()
+		}
 	}
 }
 
@@ -179,7 +181,7 @@ func (st *stage) next(faults ...faultproxy.HTTPFault) {
 	st.queue = append(st.queue, faults...)
 }
 
-// from now on sets the fault of every write for which none is queued.
+// fromNowOn sets the fault of every write for which none is queued.
 func (st *stage) fromNowOn(f faultproxy.HTTPFault) {
 	st.mu.Lock()
 	defer st.mu.Unlock()

@@ -15,7 +15,7 @@ import (
 // activate versions of one tool at the same time take turns.
 func (s *Store) Activate(ctx context.Context, c onceward.ContractVersion, force bool, notes ...onceward.AuditEvent) error {
 	return s.do(ctx, "activate contract", func(ctx context.Context, conn *pgx.Conn) error {
-		return pgx.BeginTxFunc(ctx, conn, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, func(tx pgx.Tx) error {
+		return inTx(ctx, conn, func(tx pgx.Tx) error {
 			return activate(ctx, tx, &c, force, notes)
 		})
 	})

@@ -17,12 +17,12 @@ const tokenColumns = `id, tenant, subject, scope, note, hash, created_by, create
 // stored by a try whose answer was lost is not taken by somebody else.
 func (s *Store) PutToken(ctx context.Context, t onceward.Token) error {
 	return s.do(ctx, "store token", func(ctx context.Context, conn *pgx.Conn) error {
-		tag, err := conn.Exec(ctx, `insert into tokens as t (`+tokenColumns+`)
+		wrote, err := durably(ctx, conn, `insert into tokens as t (`+tokenColumns+`)
 values ($1, $2, $3, $4, $5, $6, $7, $8::timestamptz, $9::timestamptz, $10, $11::timestamptz, $12::timestamptz)
 on conflict (id) do update set id = excluded.id where t.hash = excluded.hash`,
 			string(t.ID), string(t.Tenant), t.Subject, store.EncodeScope(t.Scope), t.Note, t.Hash[:], t.CreatedBy,
 			optionalTime(t.CreatedAt), optionalTime(t.ExpiresAt), t.RevokedBy, optionalTime(t.RevokedAt), optionalTime(t.LastUsedAt))
-		if err == nil && tag.RowsAffected() == 0 {
+		if err == nil && !wrote {
 			err = store.TokenTaken()
 		}
 		return err
