@@ -37,7 +37,7 @@ const EveryGroup = "*"
 // tenant. The tenant comes from the caller's credentials only.
 type Principal struct {
 	Tenant  Tenant
-	Issuer  string // "local" for the implicit local principal, "token", or the identity provider's URL
+	Issuer  string // "local" for the implicit local principal, "token", the identity provider's URL, or "onceward" for what it submits itself
 	Subject string
 	Roles   []Role
 	Groups  []string      // teams that approvals and reviews are given to; EveryGroup: all of them
