@@ -45,15 +45,15 @@ type Rendering struct {
 	SerialKey   string
 }
 
-// quorum is how many people must say yes.
-func (o *Operation) quorum() int { return max(1, o.Policy.Quorum) }
+// Quorum is how many people must say yes, if any must.
+func (o *Operation) Quorum() int { return max(1, o.Policy.Quorum) }
 
 // QuorumLeft is how many people must still say yes; 0 where none is asked.
 func (o *Operation) QuorumLeft() int {
 	if o.State != StateAwaitingApproval {
 		return 0
 	}
-	return o.quorum() - len(o.Approval.Yeses)
+	return o.Quorum() - len(o.Approval.Yeses)
 }
 
 // approvalGranted counts one person's yes, and makes the operation ready once
@@ -114,7 +114,7 @@ func (m *step) sayYes(ev Event, actor string, until time.Time) error {
 		}
 	}
 	o.Approval.Yeses = append(yeses, Yes{Actor: actor, At: m.at, Until: until})
-	if len(o.Approval.Yeses) < o.quorum() {
+	if len(o.Approval.Yeses) < o.Quorum() {
 		return nil
 	}
 	o.State, o.DueAt, o.ApprovedUntil = StateReady, m.at, until

@@ -164,9 +164,9 @@ type AuditStore interface {
 	// LastCheckpoint returns the newest checkpoint; nil if there is none.
 	LastCheckpoint(ctx context.Context) (*Checkpoint, error)
 	// PruneAudit removes what an anchor and the seals before it cover, and those
-	// seals and their checkpoints; the anchor stays. The newest row of a source
-	// stays too, so that no position is given twice. It notes the event in the same
-	// transaction.
+	// seals and their checkpoints; the anchor stays. Where positions are counted from
+	// the rows, the newest row of a source stays too, so that none is given twice. It
+	// notes the event in the same transaction.
 	PruneAudit(ctx context.Context, anchor Seal, e AuditEvent) error
 
 	// AuditOperations returns at most limit operations after an ID, by ID.

@@ -224,7 +224,7 @@ func (l *Ledger) Assign(ctx context.Context, p Principal, id OperationID, to Ass
 }
 
 // Comment adds a person's words to the timeline of an operation that waits for
-// people or has ended without its effect.
+// people, or is failed or abandoned; CodeStateForbids for any other.
 func (l *Ledger) Comment(ctx context.Context, p Principal, id OperationID, text string) (*Operation, error) {
 	return l.workOn(ctx, p, id, func(*Operation) (Event, error) { return Commented{Actor: p.String(), Text: text}, nil })
 }

@@ -3,6 +3,7 @@ package onceward
 import (
 	"context"
 	"crypto/sha256"
+	"fmt"
 	"strings"
 	"time"
 )
@@ -294,7 +295,7 @@ func contentOf(op string, text []byte, digest Digest, bytesMax int) (Digest, []b
 	}
 	digest, canonical, err := ContentDigest(text)
 	if err == nil && len(canonical) > bytesMax {
-		err = &Error{Code: CodeTooLarge, Op: op, Message: "the input is longer than 256 KiB", Hint: "give input_digest, and keep the input where it is"}
+		err = &Error{Code: CodeTooLarge, Op: op, Message: fmt.Sprintf("the input is longer than %d bytes", bytesMax), Hint: "give input_digest, and keep the input where it is"}
 	}
 	return digest, canonical, err
 }

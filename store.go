@@ -136,6 +136,8 @@ type Store interface {
 	BulkReplayStore
 	AuditStore
 	TallyStore
+	TokenStore
+	SessionStore
 
 	// Commit applies the batch in one durable transaction. At most one change
 	// per operation ID is in a batch (the committer sees to it). It is safe to
@@ -169,7 +171,8 @@ type Store interface {
 	NextDue(ctx context.Context) (time.Time, time.Time, error)
 
 	// Unpark gives at most limit parked rows of a tool (all tools of the tenant
-	// when empty; of all tenants for [EveryTenant]) and reason a due time of now, oldest first, and returns how many.
+	// when empty; of all tenants for [EveryTenant]) and reason a due time of now,
+	// oldest first, and returns how many.
 	Unpark(ctx context.Context, t Tenant, tool ToolName, why ParkReason, limit int) (int, error)
 
 	// Beat records the replica's heartbeat and low-water mark and returns all
@@ -206,12 +209,9 @@ type Store interface {
 
 	// Drop removes tombstones for good: each row that still has the version that
 	// is named, with its aliases, its due row and whatever else is kept of it, and
-	// writes that into the journal. It returns how many. A row that somebody else holds just now may be left for
-	// the next time.
+	// writes that into the journal. It returns how many. A row that somebody else
+	// holds just now may be left for the next time.
 	Drop(ctx context.Context, rows []Tombstone) (int, error)
-
-	TokenStore
-	SessionStore
 
 	// Now is the database's clock.
 	Now(ctx context.Context) (time.Time, error)

@@ -90,8 +90,8 @@ func (v *reviewView) print(w io.Writer) {
 		fmt.Fprintf(w, "No answer is asked for: it is %s.\n", v.Operation.State)
 		return
 	}
-	printLine(w, "taken by", visible(v.Owner))
-	printLine(w, "team", visible(v.Team))
+	printLine(w, "taken by", v.Owner)
+	printLine(w, "team", v.Team)
 	printLine(w, "due", v.due())
 	printLine(w, "look-up", map[bool]string{true: "the contract has one; onceward op reconcile " + v.Operation.ID + " makes it now", false: "the contract has none: look at the provider yourself"}[v.HasProbe])
 	printLine(w, "blind spots", v.BlindSpots)
@@ -191,7 +191,7 @@ func newReviewAssign() *cobra.Command {
 	var to, team, due, reason string
 	c := &cobra.Command{
 		Use: "assign ID --to PRINCIPAL|--team TEAM --reason WHY", Short: "Hand a review over, or set another deadline", Args: cobra.ExactArgs(1),
-		Example: "  onceward review assign op_… --team support-leads --reason 'needs the customer'\n  onceward review assign op_… --to oidc:ann --due 2026-01-31T17:00:00Z --reason 'she knows the clerk'",
+		Example: "  onceward review assign op_… --team support-leads --reason 'needs the customer'\n  onceward review assign op_… --to token:ann --due 2026-01-31T17:00:00Z --reason 'she knows the clerk'",
 		RunE: func(c *cobra.Command, args []string) error {
 			body := map[string]any{"reason": reason}
 			for name, v := range map[string]string{"to": to, "team": team, "due": due} {
@@ -218,6 +218,7 @@ func newReviewComment() *cobra.Command {
 		},
 	}
 }
+
 func newReviewResolve() *cobra.Command {
 	var outcome, then, reference, reason string
 	var attempt int

@@ -75,7 +75,9 @@ func needsWindow(s *subject) (Verdict, string) {
 const windowLeft = 2 * time.Second
 
 func shortWindow(s *subject, d *contract.Derivation) {
-	d.Durations["spec.provider_key.window"] = s.waits.deadline + resendMargin + windowLeft
+	p := &s.info.Policy
+	margin := p.KeyWindow - p.Deadline - p.ResendWithin() // what the machine keeps free at a window's end
+	d.Durations["spec.provider_key.window"] = s.waits.deadline + margin + windowLeft
 }
 
 // keyMemoryExpired loses the first answer, and then every request until the

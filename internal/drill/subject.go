@@ -94,7 +94,7 @@ func (s *subject) resends() bool {
 	case onceward.EffectConditionalWrite:
 		return true
 	case onceward.EffectKeyedWrite:
-		return p.KeyWindow == onceward.KeyWindowForever || p.KeyWindow > p.Deadline+resendMargin
+		return p.ResendWithin() > 0
 	case onceward.EffectRead, onceward.EffectCompute, onceward.EffectProbedWrite, onceward.EffectUnsafeWrite:
 	}
 	return false

@@ -28,7 +28,6 @@ const (
 	backoffMaxCap = 2 * time.Second
 	backoffFloor  = 50 * time.Millisecond
 	recoveryFloor = time.Minute
-	resendMargin  = time.Minute // of the machine, at the end of a key's window
 )
 
 // plan chooses the factor and divides.

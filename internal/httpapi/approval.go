@@ -3,7 +3,6 @@ package httpapi
 import (
 	"encoding/json"
 	"net/http"
-	"strconv"
 	"time"
 
 	"github.com/onceward/onceward"
@@ -96,7 +95,7 @@ func approval(op *onceward.Operation) *Approval {
 	if !op.ApprovalNeeded {
 		return nil
 	}
-	a := &Approval{Needed: true, Quorum: max(1, op.Policy.Quorum), Yeses: make([]Yes, len(op.Approval.Yeses)), RejectedBy: op.Approval.RejectedBy, EditedBy: op.Approval.EditedBy}
+	a := &Approval{Needed: true, Quorum: op.Quorum(), Yeses: make([]Yes, len(op.Approval.Yeses)), RejectedBy: op.Approval.RejectedBy, EditedBy: op.Approval.EditedBy}
 	for i, y := range op.Approval.Yeses {
 		a.Yeses[i] = Yes{Actor: y.Actor, At: y.At.UTC(), Until: y.Until.UTC()}
 	}
@@ -125,7 +124,7 @@ func approval(op *onceward.Operation) *Approval {
 
 // listApprovals is GET /v1/approvals.
 func listApprovals(c *call) error {
-	q := onceward.ApprovalQuery{Limit: DefaultPage}
+	var q onceward.ApprovalQuery
 	if s, given := c.param("tool"); given {
 		tool, err := onceward.ParseToolName(s)
 		if err != nil {
@@ -143,12 +142,9 @@ func listApprovals(c *call) error {
 			return &onceward.Error{Code: onceward.CodeInvalidRequest, Message: "for is neither me nor named", Hint: "leave it out for all of the tenant"}
 		}
 	}
-	if s, given := c.param("limit"); given {
-		n, err := strconv.Atoi(s)
-		if err != nil || n < 1 || n > onceward.MaxPage {
-			return onceward.Errorf(onceward.CodeInvalidRequest, "limit is not a number from 1 to %d", onceward.MaxPage)
-		}
-		q.Limit = n
+	var err error
+	if q.Limit, err = c.limit(); err != nil {
+		return err
 	}
 	ops, err := c.ledger.Approvals(c.req.Context(), c.who, q)
 	if err != nil {

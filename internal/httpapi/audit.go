@@ -45,8 +45,6 @@ type Checkpoint struct {
 	Signature string    `json:"signature" doc:"Base64; docs/operating/audit.md says over what."`
 }
 
-var limitParam = param{Name: "limit", Schema: map[string]any{"type": "integer", "minimum": 1, "maximum": onceward.MaxPage, "default": DefaultPage}, Doc: "The longest page."}
-
 var auditRoutes = []route{
 	{
 		Method: http.MethodGet, Path: "/v1/audit", Name: "listAudit", handle: listAudit, Action: onceward.ActionReadAudit,
@@ -83,19 +81,6 @@ func (c *call) time(name string) (time.Time, error) {
 		return time.Time{}, onceward.Errorf(onceward.CodeInvalidRequest, "%s is not a time as 2026-01-02T15:04:05Z", name)
 	}
 	return t, nil
-}
-
-// limit reads the longest page.
-func (c *call) limit() (int, error) {
-	s, given := c.param("limit")
-	if !given {
-		return DefaultPage, nil
-	}
-	n, err := strconv.Atoi(s)
-	if err != nil || n < 1 || n > onceward.MaxPage {
-		return 0, onceward.Errorf(onceward.CodeInvalidRequest, "limit is not a number from 1 to %d", onceward.MaxPage)
-	}
-	return n, nil
 }
 
 // listAudit is GET /v1/audit.

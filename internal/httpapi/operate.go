@@ -187,12 +187,22 @@ func listOperations(c *call) error {
 	return nil
 }
 
+// limit reads the longest page.
+func (c *call) limit() (int, error) {
+	s, given := c.param("limit")
+	if !given {
+		return DefaultPage, nil
+	}
+	n, err := strconv.Atoi(s)
+	if err != nil || n < 1 || n > onceward.MaxPage {
+		return 0, onceward.Errorf(onceward.CodeInvalidRequest, "limit is not a number from 1 to %d", onceward.MaxPage)
+	}
+	return n, nil
+}
+
 func (c *call) filter() (f onceward.Filter, err error) {
-	f.Limit = DefaultPage
-	if s, given := c.param("limit"); given {
-		if f.Limit, err = strconv.Atoi(s); err != nil || f.Limit < 1 || f.Limit > onceward.MaxPage {
-			return f, onceward.Errorf(onceward.CodeInvalidRequest, "limit is not a number from 1 to %d", onceward.MaxPage)
-		}
+	if f.Limit, err = c.limit(); err != nil {
+		return f, err
 	}
 	if s, given := c.param("after"); given {
 		if f.After, err = decodeCursor(s); err != nil {

@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"net/http"
-	"strconv"
 	"time"
 
 	"github.com/onceward/onceward"
@@ -67,7 +66,7 @@ var reviewRoutes = []route{
 			{Name: "team", Schema: textSchema(), Doc: "That this team is asked for."},
 			{Name: "overdue", Schema: boolSchema(), Doc: "true: only what is overdue."},
 			{Name: "after", Schema: textSchema(), Doc: "The member next of the page before."},
-			{Name: "limit", Schema: map[string]any{"type": "integer", "minimum": 1, "maximum": onceward.MaxPage, "default": DefaultPage}, Doc: "The longest page."},
+			limitParam,
 		},
 		Answers:  []answer{{http.StatusOK, ReviewPage{}, "A page. A last page may be empty."}},
 		Refusals: []onceward.Code{onceward.CodeCursorInvalid},
@@ -161,13 +160,8 @@ func (c *call) reviewQuery() (q onceward.ReviewQuery, err error) {
 			return q, err
 		}
 	}
-	q.Limit = DefaultPage
-	if s, given := c.param("limit"); given {
-		if q.Limit, err = strconv.Atoi(s); err != nil || q.Limit < 1 || q.Limit > onceward.MaxPage {
-			return q, onceward.Errorf(onceward.CodeInvalidRequest, "limit is not a number from 1 to %d", onceward.MaxPage)
-		}
-	}
-	return q, nil
+	q.Limit, err = c.limit()
+	return q, err
 }
 
 // listReviews is GET /v1/reviews.

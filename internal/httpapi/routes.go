@@ -75,6 +75,7 @@ var (
 	runParam           = param{Name: "run", Schema: textSchema(), Doc: "The run that it belongs to."}
 	decisionParam      = param{Name: "decision", Schema: textSchema(), Doc: "The decision that led to it."}
 	branchParam        = param{Name: "branch", Schema: textSchema(), Doc: "The branch on which the caller takes itself to be."}
+	limitParam         = param{Name: "limit", Schema: map[string]any{"type": "integer", "minimum": 1, "maximum": onceward.MaxPage, "default": DefaultPage}, Doc: "The longest page."}
 	correlationIDParam = param{Name: "correlation_id", Schema: textSchema(), Doc: "The business event that it belongs to."}
 )
 
@@ -143,7 +144,7 @@ var operationRoutes = []route{
 			{Name: "run", Schema: textSchema(), Doc: "Of this run."},
 			{Name: "correlation_id", Schema: textSchema(), Doc: "Of this business event."},
 			{Name: "after", Schema: textSchema(), Doc: "The member next of the page before."},
-			{Name: "limit", Schema: map[string]any{"type": "integer", "minimum": 1, "maximum": onceward.MaxPage, "default": DefaultPage}, Doc: "The longest page."},
+			limitParam,
 		},
 		Answers:  []answer{{http.StatusOK, OperationPage{}, "A page. A last page may be empty."}},
 		Refusals: []onceward.Code{onceward.CodeCursorInvalid, onceward.CodeKeyInvalid},
@@ -195,7 +196,7 @@ var operationRoutes = []route{
 		Query: []param{
 			{Name: "tool", Schema: textSchema(), Doc: "Of this tool."},
 			{Name: "for", Schema: map[string]any{"type": "string", "enum": []string{"me", "named"}}, Doc: "me: what you may answer, and have not. named: what was assigned to you, or to a group of yours. Absent: all."},
-			{Name: "limit", Schema: map[string]any{"type": "integer", "minimum": 1, "maximum": onceward.MaxPage, "default": DefaultPage}, Doc: "The longest list."},
+			{Name: "limit", Schema: limitParam.Schema, Doc: "The longest list."},
 		},
 		Answers: []answer{{http.StatusOK, ApprovalList{}, "The open questions."}},
 	},

@@ -3,7 +3,6 @@ package httpapi
 import (
 	"encoding/json"
 	"net/http"
-	"strconv"
 	"time"
 
 	"github.com/onceward/onceward"
@@ -123,7 +122,7 @@ var runRoutes = []route{
 			{Name: "state", Schema: enumSchema("run_states"), Doc: "In this state."},
 			{Name: "correlation_id", Schema: textSchema(), Doc: "Of this business event."},
 			{Name: "after", Schema: textSchema(), Doc: "The member next of the page before."},
-			{Name: "limit", Schema: map[string]any{"type": "integer", "minimum": 1, "maximum": onceward.MaxPage, "default": DefaultPage}, Doc: "The longest page."},
+			limitParam,
 		},
 		Answers:  []answer{{http.StatusOK, RunPage{}, "A page. A last page may be empty."}},
 		Refusals: []onceward.Code{onceward.CodeCursorInvalid},
@@ -199,12 +198,10 @@ func startRun(c *call) error {
 
 // listRuns is GET /v1/runs.
 func listRuns(c *call) error {
-	f := onceward.RunFilter{Limit: DefaultPage}
+	var f onceward.RunFilter
 	var err error
-	if s, given := c.param("limit"); given {
-		if f.Limit, err = strconv.Atoi(s); err != nil || f.Limit < 1 || f.Limit > onceward.MaxPage {
-			return onceward.Errorf(onceward.CodeInvalidRequest, "limit is not a number from 1 to %d", onceward.MaxPage)
-		}
+	if f.Limit, err = c.limit(); err != nil {
+		return err
 	}
 	if s, given := c.param("after"); given {
 		at, err := decodeCursor(s)

@@ -155,10 +155,8 @@ func (c *call) intent(in *OperationRequest, key onceward.Key) (onceward.Intent, 
 		if out.Decision, err = onceward.ParseDecisionID(*in.Decision); err != nil {
 			return onceward.Intent{}, err
 		}
-		out.Branch = text(in.Branch)
-	} else if in.Branch != nil {
-		return onceward.Intent{}, &onceward.Error{Code: onceward.CodeInvalidRequest, Message: "branch is given without decision", Hint: "name the decision that chose the branch"}
 	}
+	out.Branch = text(in.Branch)
 	if in.OnDuplicate != nil {
 		if out.OnDuplicate, err = onDuplicate(*in.OnDuplicate); err != nil {
 			return onceward.Intent{}, err
