@@ -307,10 +307,17 @@ func (l *Ledger) maySwitch(p Principal, tool ToolName) error {
 const resumeStep = 100
 
 // ResumeTool lets attempts of a tool start again and releases what waited, in
-// steps so that the provider is not flooded. It returns how many it released.
+// steps so that the provider is not flooded. It returns how many it released. A
+// paused tool whose contract is gone can be resumed too; CodeToolNotFound for one
+// that has no contract and is not paused.
 func (l *Ledger) ResumeTool(ctx context.Context, p Principal, tool ToolName) (int, error) {
 	if err := l.maySwitch(p, tool); err != nil {
 		return 0, err
+	}
+	if _, err := l.tools.Active(tool); tool != "" && err != nil {
+		if sw, paused := l.switches.find(p.Tenant, tool); !paused || sw.Tool != tool {
+			return 0, err
+		}
 	}
 	if err := l.throw(ctx, ToolSwitch{Tenant: p.Tenant, Tool: tool, By: p.String()}); err != nil {
 		return 0, err

@@ -124,8 +124,7 @@ func pauseTool(c *call) error {
 	return nil
 }
 
-// resumeTool is POST /v1/tools/{name}/resume. A paused tool whose contract is
-// gone can be resumed too.
+// resumeTool is POST /v1/tools/{name}/resume.
 func resumeTool(c *call) error {
 	name, err := onceward.ParseToolName(c.req.PathValue("name"))
 	if err != nil {
@@ -133,11 +132,6 @@ func resumeTool(c *call) error {
 	}
 	if err := c.read(&struct{}{}, false); err != nil {
 		return err
-	}
-	if _, paused := c.ledger.Paused(c.who.Tenant, name); !paused {
-		if _, err := c.ledger.Tool(name); err != nil {
-			return err
-		}
 	}
 	n, err := c.ledger.ResumeTool(c.req.Context(), c.who, name)
 	if err != nil {
