@@ -24,6 +24,8 @@ const (
 	AuditToolPaused          AuditAction = "tool_paused"
 	AuditToolResumed         AuditAction = "tool_resumed"
 	AuditContractInForce     AuditAction = "contract_in_force"
+	AuditContractProposed    AuditAction = "contract_proposed"
+	AuditContractSigned      AuditAction = "contract_signed"
 	AuditWorkflowInForce     AuditAction = "workflow_in_force"
 	AuditTokenIssued         AuditAction = "token_issued"
 	AuditTokenRevoked        AuditAction = "token_revoked"

@@ -23,6 +23,10 @@ type Registry struct {
 	behind map[ToolName]string // tools of which another version is in force in the ledger: which
 	old    map[toolVersion]Tool
 	flows  workflows
+
+	compare Comparer // nil: versions are not compared
+	signOff bool     // a version that widens risk waits for its owners
+	held    map[ToolName]HeldVersion
 }
 
 type toolVersion struct {
@@ -38,7 +42,8 @@ func NewRegistry(store Store, compile Compiler) *Registry {
 // Activate puts a set of contracts in force in place of the present set. It
 // records each version in the ledger first; if one of them is refused, nothing
 // changes here. CodeContractSuperseded: the ledger already holds a newer
-// version, and force is false.
+// version, and force is false. A version that has to be signed first is proposed
+// (see SignOff and Held), and the version in force stays in its place.
 func (r *Registry) Activate(ctx context.Context, tools []Tool, force bool) error {
 	next := make(map[ToolName]Tool, len(tools))
 	for _, t := range tools {
@@ -51,41 +56,98 @@ func (r *Registry) Activate(ctx context.Context, tools []Tool, force bool) error
 	if err := r.keepsKeys(ctx, next); err != nil {
 		return err
 	}
-	for _, name := range slices.Sorted(maps.Keys(next)) {
-		i := next[name].Info()
-		err := r.store.Activate(ctx, ContractVersion{Tool: name, Version: i.Version, Source: i.Source}, force, inForce(AuditContractInForce, string(name), i.Version))
-		if err != nil {
-			return fmt.Errorf("activate contract %s: %w", name, err)
-		}
+	held, err := r.activateEach(ctx, next, force)
+	if err != nil {
+		return err
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for name, t := range r.active {
 		r.old[toolVersion{name, t.Info().Version}] = t
 	}
-	r.active, r.behind = next, nil
+	r.active, r.behind, r.held = next, nil, held
 	return nil
 }
 
-// Refresh looks at which versions are in force in the ledger. A tool of which
-// this process has another one takes no new request from then on.
-func (r *Registry) Refresh(ctx context.Context) error {
-	inForce, err := r.store.ActiveContracts(ctx)
+// activateEach records the versions. What has to wait is returned, and stands in
+// next no more: the version in force stands there in its place.
+func (r *Registry) activateEach(ctx context.Context, next map[ToolName]Tool, force bool) (map[ToolName]HeldVersion, error) {
+	versions, err := r.versionsInForce(ctx)
 	if err != nil {
-		return err
+		return nil, err
+	}
+	held := map[ToolName]HeldVersion{}
+	for _, name := range slices.Sorted(maps.Keys(next)) {
+		i := next[name].Info()
+		h, waits, err := r.hold(ctx, next[name], versions[name], force)
+		if err != nil {
+			return nil, err
+		}
+		if waits {
+			held[name], next[name] = h, h.InForce
+			continue
+		}
+		err = r.store.Activate(ctx, ContractVersion{Tool: name, Version: i.Version, Source: i.Source}, force, putInForce(AuditContractInForce, string(name), i.Version))
+		if err != nil {
+			return nil, fmt.Errorf("activate contract %s: %w", name, err)
+		}
+	}
+	return held, nil
+}
+
+// versionsInForce says which version of each tool is in force in the ledger.
+func (r *Registry) versionsInForce(ctx context.Context) (map[ToolName]string, error) {
+	active, err := r.store.ActiveContracts(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list contracts in force: %w", err)
+	}
+	versions := make(map[ToolName]string, len(active))
+	for _, c := range active {
+		versions[c.Tool] = c.Version
+	}
+	return versions, nil
+}
+
+// versionInForce is that of one tool; empty: none.
+func (r *Registry) versionInForce(ctx context.Context, name ToolName) (string, error) {
+	versions, err := r.versionsInForce(ctx)
+	return versions[name], err
+}
+
+// Refresh looks at which versions are in force in the ledger. A tool of which
+// this process has another one takes no new request from then on; a version that
+// waited here and is signed now comes in force.
+func (r *Registry) Refresh(ctx context.Context) error {
+	_, err := r.refresh(ctx)
+	return err
+}
+
+// refresh is Refresh; it returns the tools whose version came in force here.
+func (r *Registry) refresh(ctx context.Context) (came []ToolName, err error) {
+	versions, err := r.versionsInForce(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if came, err = r.release(ctx, versions); err != nil {
+		return came, err
+	}
+	if len(came) > 0 {
+		if versions, err = r.versionsInForce(ctx); err != nil {
+			return came, err
+		}
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.behind = nil
-	for _, c := range inForce {
-		if t := r.active[c.Tool]; t != nil && t.Info().Version != c.Version {
+	for name, version := range versions {
+		if t := r.active[name]; t != nil && t.Info().Version != version {
 			if r.behind == nil {
 				r.behind = map[ToolName]string{}
 			}
-			r.behind[c.Tool] = c.Version
+			r.behind[name] = version
 		}
 	}
-	return nil
+	return came, nil
 }
 
 // keepsKeys refuses a version whose key rule is another one than that of the
@@ -119,7 +181,7 @@ func (r *Registry) Check(ctx context.Context, tools []Tool) error {
 	for _, t := range tools {
 		i := t.Info()
 		next[i.Name] = t
-		if c, err := r.store.Contract(ctx, i.Name, i.Version); err == nil && !c.Active {
+		if c, err := r.store.Contract(ctx, i.Name, i.Version); err == nil && !c.Active && !c.Proposed {
 			return &Error{Code: CodeContractSuperseded, Op: "activate contract", Message: fmt.Sprintf("the ledger holds a newer version of %s than %s", i.Name, i.Version),
 				Hint: "load the newer contract; to put this version in force again on purpose, start with onceward serve --reactivate"}
 		}
@@ -127,9 +189,9 @@ func (r *Registry) Check(ctx context.Context, tools []Tool) error {
 	return r.keepsKeys(ctx, next)
 }
 
-// inForce is the audit event of a document that came into force. Who put it
+// putInForce is the audit event of a document that came into force. Who put it
 // there is whoever may change the server's files.
-func inForce(action AuditAction, name, version string) AuditEvent {
+func putInForce(action AuditAction, name, version string) AuditEvent {
 	return NewAuditEvent(AuditEvent{Actor: auditServer, Action: action, Subject: name, Detail: "version " + version})
 }
 
@@ -168,16 +230,25 @@ func (r *Registry) Version(ctx context.Context, name ToolName, version string) (
 	if err != nil {
 		return nil, fmt.Errorf("load contract %s version %s: %w", name, version, err)
 	}
-	if r.compile == nil {
-		return nil, &Error{Code: CodeConfigInvalid, Op: "compile contract", Message: fmt.Sprintf("version %s of %s stands in the ledger, and there is no compiler for it", version, name),
-			Hint: "give NewRegistry a compiler: contract.Compiler"}
-	}
-	if t, err = r.compile(name, c.Source); err != nil {
-		return nil, fmt.Errorf("compile contract %s version %s: %w", name, version, err)
+	if t, err = r.stored(&c); err != nil {
+		return nil, err
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.old[toolVersion{name, version}] = t
+	return t, nil
+}
+
+// stored compiles a version as the ledger keeps it.
+func (r *Registry) stored(c *ContractVersion) (Tool, error) {
+	if r.compile == nil {
+		return nil, &Error{Code: CodeConfigInvalid, Op: "compile contract", Message: fmt.Sprintf("version %s of %s stands in the ledger, and there is no compiler for it", c.Version, c.Tool),
+			Hint: "give NewRegistry a compiler: contract.Compiler"}
+	}
+	t, err := r.compile(c.Tool, c.Source)
+	if err != nil {
+		return nil, fmt.Errorf("compile contract %s version %s: %w", c.Tool, c.Version, err)
+	}
 	return t, nil
 }
 

@@ -113,6 +113,7 @@ type ContractVersion struct {
 	Source    []byte
 	Serial    int64 // order of activation per tool, from 1; set by the store
 	Active    bool
+	Proposed  bool // waits to be signed; never together with Active
 	CreatedAt time.Time
 }
 
@@ -138,6 +139,7 @@ type Store interface {
 	TallyStore
 	TokenStore
 	SessionStore
+	SigningStore
 
 	// Commit applies the batch in one durable transaction. At most one change
 	// per operation ID is in a batch (the committer sees to it). It is safe to
@@ -194,8 +196,9 @@ type Store interface {
 
 	// Activate records that a contract version is in force: a version never seen
 	// becomes the active one; one that is active changes nothing. A version that
-	// was superseded is refused with CodeContractSuperseded unless force. Where it
-	// changes something it notes the events in the same transaction.
+	// was superseded is refused with CodeContractSuperseded unless force. One that
+	// is proposed becomes active, and no version of the tool is proposed any more
+	// once another one became active. Where it changes something it notes the events in the same transaction.
 	Activate(ctx context.Context, c ContractVersion, force bool, notes ...AuditEvent) error
 	// ActiveContracts returns the version in force of each tool, without sources.
 	ActiveContracts(ctx context.Context) ([]ContractVersion, error)

@@ -104,7 +104,7 @@ func (l *Ledger) RefreshSwitches(ctx context.Context) error {
 	if _, err := l.readSwitches(ctx); err != nil {
 		return err
 	}
-	return errors.Join(l.releaseMissed(ctx), l.tools.Refresh(ctx))
+	return errors.Join(l.releaseMissed(ctx), l.refreshTools(ctx))
 }
 
 func (l *Ledger) readSwitches(ctx context.Context) ([]ToolSwitch, error) {

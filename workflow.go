@@ -124,7 +124,7 @@ func (r *Registry) ActivateWorkflows(ctx context.Context, flows []Workflow, forc
 	}
 	for _, name := range slices.Sorted(maps.Keys(next)) {
 		i := next[name].Info()
-		if err := r.store.Activate(ctx, ContractVersion{Tool: storedAs(name), Version: i.Hash, Source: i.Source}, force, inForce(AuditWorkflowInForce, name, i.Hash)); err != nil {
+		if err := r.store.Activate(ctx, ContractVersion{Tool: storedAs(name), Version: i.Hash, Source: i.Source}, force, putInForce(AuditWorkflowInForce, name, i.Hash)); err != nil {
 			return fmt.Errorf("activate workflow %s: %w", name, err)
 		}
 	}

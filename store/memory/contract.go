@@ -18,20 +18,20 @@ func (s *Store) Activate(ctx context.Context, c onceward.ContractVersion, force 
 		switch {
 		case i >= 0 && versions[i].Active:
 			return nil
-		case i >= 0 && !force:
+		case i >= 0 && !force && !versions[i].Proposed:
 			return store.Superseded(&c)
 		}
 		d.note(notes)
 		serial := int64(0)
 		for v := range versions {
 			serial = max(serial, versions[v].Serial)
-			versions[v].Active = false
+			versions[v].Active, versions[v].Proposed = false, false
 		}
 		if i >= 0 {
 			versions[i].Active, versions[i].Serial = true, serial+1
 			return nil
 		}
-		c.Active, c.Serial, c.Source, c.CreatedAt = true, serial+1, bytes.Clone(c.Source), store.Stored(c.CreatedAt)
+		c.Active, c.Proposed, c.Serial, c.Source, c.CreatedAt = true, false, serial+1, bytes.Clone(c.Source), store.Stored(c.CreatedAt)
 		d.contracts[c.Tool] = append(versions, c)
 		return nil
 	})

@@ -44,6 +44,7 @@ type data struct {
 	documents map[documentKey]onceward.Document
 	early     map[onceward.OperationID][]onceward.EarlyApproval
 	trail     trail
+	signings  []onceward.ContractSigning
 	tallies   map[tallyKey]int64
 }
 

@@ -22,27 +22,17 @@ func (s *Store) Activate(ctx context.Context, c onceward.ContractVersion, force 
 }
 
 func activate(ctx context.Context, tx pgx.Tx, c *onceward.ContractVersion, force bool, notes []onceward.AuditEvent) error {
-	if _, err := tx.Exec(ctx, "select pg_advisory_xact_lock(hashtextextended($1, 0))", "onceward contract "+string(c.Tool)); err != nil {
+	known, active, proposed, err := versionKnown(ctx, tx, c)
+	if err != nil || active {
 		return err
 	}
-	var known, active bool
-	err := tx.QueryRow(ctx, "select active from contracts where tool = $1 and version = $2", string(c.Tool), c.Version).Scan(&active)
-	switch {
-	case err == nil:
-		known = true
-	case !errors.Is(err, pgx.ErrNoRows):
-		return err
-	}
-	if active {
-		return nil
-	}
-	if known && !force {
+	if known && !force && !proposed {
 		return store.Superseded(c)
 	}
 	if err := note(ctx, tx, notes); err != nil {
 		return err
 	}
-	if _, err = tx.Exec(ctx, "update contracts set active = false where tool = $1 and active", string(c.Tool)); err != nil {
+	if _, err = tx.Exec(ctx, "update contracts set active = false, proposed = false where tool = $1 and (active or proposed)", string(c.Tool)); err != nil {
 		return err
 	}
 	const next = "(select coalesce(max(serial), 0) + 1 from contracts where tool = $1)"
@@ -55,13 +45,25 @@ func activate(ctx context.Context, tx pgx.Tx, c *onceward.ContractVersion, force
 	return err
 }
 
+// versionKnown takes the turn of the tool and says how a version stands.
+func versionKnown(ctx context.Context, tx pgx.Tx, c *onceward.ContractVersion) (known, active, proposed bool, err error) {
+	if _, err := tx.Exec(ctx, "select pg_advisory_xact_lock(hashtextextended($1, 0))", "onceward contract "+string(c.Tool)); err != nil {
+		return false, false, false, err
+	}
+	err = tx.QueryRow(ctx, "select active, proposed from contracts where tool = $1 and version = $2", string(c.Tool), c.Version).Scan(&active, &proposed)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return false, false, false, nil
+	}
+	return err == nil, active, proposed, err
+}
+
 // Contract reads a contract version; see [onceward.Store].
 func (s *Store) Contract(ctx context.Context, tool onceward.ToolName, version string) (onceward.ContractVersion, error) {
 	c := onceward.ContractVersion{Tool: tool, Version: version}
 	err := s.do(ctx, "load contract", func(ctx context.Context, conn *pgx.Conn) error {
 		var created *time.Time
-		err := conn.QueryRow(ctx, "select source, serial, active, created_at from contracts where tool = $1 and version = $2", string(tool), version).
-			Scan(&c.Source, &c.Serial, &c.Active, &created)
+		err := conn.QueryRow(ctx, "select source, serial, active, proposed, created_at from contracts where tool = $1 and version = $2", string(tool), version).
+			Scan(&c.Source, &c.Serial, &c.Active, &c.Proposed, &created)
 		if errors.Is(err, pgx.ErrNoRows) {
 			return store.NoContract(tool, version)
 		}

@@ -10,25 +10,25 @@ import (
 // Activate puts a contract version in force; see [onceward.Store].
 func (s *Store) Activate(ctx context.Context, v onceward.ContractVersion, force bool, notes ...onceward.AuditEvent) error {
 	return s.write(ctx, "activate contract", func(c *conn) error {
-		var known, active bool
+		var known, active, proposed bool
 		var serial int64
-		err := c.query(`SELECT version, serial, active FROM contracts WHERE tool = ?`,
+		err := c.query(`SELECT version, serial, active, proposed FROM contracts WHERE tool = ?`,
 			func(b *binder) { b.text(string(v.Tool)) },
 			func(r *rower) error {
-				version, number, on := r.text(), r.int(), r.bool()
+				version, number, on, waits := r.text(), r.int(), r.bool(), r.bool()
 				serial = max(serial, number)
 				if version == v.Version {
-					known, active = true, on
+					known, active, proposed = true, on, waits
 				}
 				return nil
 			})
 		switch {
 		case err != nil || active:
 			return err
-		case known && !force:
+		case known && !force && !proposed:
 			return store.Superseded(&v)
 		}
-		err = c.exec(`UPDATE contracts SET active = 0 WHERE tool = ? AND active = 1`, func(b *binder) { b.text(string(v.Tool)) })
+		err = c.exec(`UPDATE contracts SET active = 0, proposed = 0 WHERE tool = ? AND (active = 1 OR proposed = 1)`, func(b *binder) { b.text(string(v.Tool)) })
 		if err != nil {
 			return err
 		}
@@ -52,12 +52,12 @@ func (s *Store) Contract(ctx context.Context, tool onceward.ToolName, version st
 	found := onceward.ContractVersion{Tool: tool, Version: version}
 	known := false
 	err := s.readRaw(ctx, "load contract", func(c *conn) error {
-		return c.query(`SELECT source, serial, active, created_at FROM contracts WHERE tool = ? AND version = ?`, func(b *binder) {
+		return c.query(`SELECT source, serial, active, proposed, created_at FROM contracts WHERE tool = ? AND version = ?`, func(b *binder) {
 			b.text(string(tool))
 			b.text(version)
 		}, func(r *rower) error {
 			known = true
-			found.Source, found.Serial, found.Active, found.CreatedAt = r.blob(), r.int(), r.bool(), r.time()
+			found.Source, found.Serial, found.Active, found.Proposed, found.CreatedAt = r.blob(), r.int(), r.bool(), r.bool(), r.time()
 			return nil
 		})
 	})
