@@ -46,7 +46,7 @@ func TestTheDemonstrationIsAsPromisedAndWritesItsReports(t *testing.T) {
 	t.Parallel()
 	out := filepath.Join(t.TempDir(), "report")
 	code, report, said := runDrills(t, nil, "--demo", "--out", out, "--scenario",
-		"ten-duplicates,answer-lost,5xx-after-commit,crash/record.before_commit,material-change,reworded,credentials-revoked")
+		"ten-duplicates,answer-lost,5xx-after-commit/html,crash/record.before_commit,material-change,reworded,credentials-revoked")
 	if code != exitDone {
 		t.Errorf("exit %d\n%s", code, said)
 	}
@@ -60,7 +60,7 @@ func TestTheDemonstrationIsAsPromisedAndWritesItsReports(t *testing.T) {
 		case row.Verdict == drill.Kept && (row.Effects != 1 || row.Deliveries == 0 || !strings.Contains(row.CountedBy, "books")):
 			t.Errorf("%+v", row)
 		}
-		if asks := row.Tool == "fax.send" && (row.Scenario == "answer-lost" || row.Scenario == "5xx-after-commit"); asks && row.HumanAsks != 1 {
+		if asks := row.Tool == "fax.send" && (row.Scenario == "answer-lost" || row.Scenario == "5xx-after-commit/html"); asks && row.HumanAsks != 1 {
 			t.Errorf("%s %s: %d human asks", row.Tool, row.Scenario, row.HumanAsks)
 		}
 	}

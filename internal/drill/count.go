@@ -62,21 +62,40 @@ func (st *stage) measure(ctx context.Context) {
 // highest count stands: whoever saw two saw two.
 func (st *stage) count(ctx context.Context) {
 	row := st.row
-	answered, references := st.byAnswers()
-	row.Effects, row.References, row.CountedBy = answered, references, "answers"
-	if found, references, err := st.byLookUp(ctx, answered); err == nil {
+	answered, confirmed := st.byAnswers()
+	row.Effects, row.References, row.CountedBy = answered, confirmed, byAnswersOnly
+	found, references, err := st.byLookUp(ctx, answered)
+	st.found = found
+	if err == nil {
 		row.Effects, row.References, row.CountedBy = found, references, "look-up"
 		if listed, ok := st.byListing(ctx); ok {
 			row.Effects, row.CountedBy = max(found, listed), "look-up and listing"
 		}
-	} else if st.s.probes() {
-		row.CountedBy = "answers; the look-up says nothing: " + err.Error()
+		st.moreConfirmed(confirmed)
+	} else if st.found = -1; st.s.probes() {
+		row.CountedBy = byAnswersOnly + "; the look-up says nothing: " + err.Error()
 	} else if listed, ok := st.byListing(ctx); ok {
 		row.Effects, row.CountedBy = listed, "listing"
+		st.moreConfirmed(confirmed)
 	}
 	if st.sandbox.Count != nil {
 		row.Effects = max(st.sandbox.Count(), 0)
 		row.CountedBy += ", provider's books"
+	}
+}
+
+// byAnswersOnly is how effects are counted where nothing else can count them.
+const byAnswersOnly = "answers"
+
+// moreConfirmed corrects a count by what the provider confirmed: two confirmed
+// references are two effects, also where a look-up shows one of them (its first
+// page, its newest object). One reference proves nothing against a look-up that
+// shows none.
+func (st *stage) moreConfirmed(references []string) {
+	row := st.row
+	if n := len(references); n > 1 && n > row.Effects {
+		row.CountedBy = fmt.Sprintf("counted by answers: the provider confirmed %d references, the %s shows %d", n, row.CountedBy, row.Effects)
+		row.Effects, row.References = n, references
 	}
 }
 
@@ -151,7 +170,7 @@ func (st *stage) byAnswers() (n int, references []string) {
 	for _, x := range st.writes {
 		j, ok := st.judged(op, x)
 		switch {
-		case !ok || j.Verdict != onceward.VerdictDone:
+		case !ok || j.Verdict != onceward.VerdictDone || x.Status/100 != 2:
 		case j.Reference == "":
 			unnamed++
 		case !slices.Contains(references, j.Reference):

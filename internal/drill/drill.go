@@ -123,6 +123,7 @@ func Run(ctx context.Context, opts Options) (*Report, error) {
 		}
 	}
 	report.Rows = r.run(ctx, tasks)
+	doubt(report.Rows)
 	report.Ended = opts.Now().UTC()
 	report.sum()
 	return report, ctx.Err()
@@ -163,11 +164,41 @@ func (r *runner) run(ctx context.Context, tasks []task) []Row {
 	return rows
 }
 
+// doubt takes back what was called good because the provider answered one
+// reference for several writes, where it answers that one for other intentions
+// too: such a reference names no effect.
+func doubt(rows []Row) {
+	type name struct{ tool, reference string }
+	keys := map[name]map[string]bool{}
+	for i := range rows {
+		for _, ref := range rows[i].References {
+			n := name{rows[i].Tool, ref}
+			if keys[n] == nil {
+				keys[n] = map[string]bool{}
+			}
+			keys[n][strings.Join(rows[i].Keys, " ")] = true
+		}
+	}
+	for i := range rows {
+		row := &rows[i]
+		if row.Verdict != Kept || row.CountedBy != byAnswersOnly || row.Confirmed < 2 || len(row.References) != 1 {
+			continue
+		}
+		if len(keys[name{row.Tool, row.References[0]}]) > 1 {
+			row.Verdict, row.Why = NotDrilled, uncountable
+		}
+	}
+}
+
 // one runs one scenario. What closing its stage tells goes into the row.
 func (r *runner) one(ctx context.Context, n int, t task) (row Row) {
 	row = Row{Tool: string(t.subject.info.Name), Class: t.subject.info.Policy.Effect.String(), Scenario: t.scenario.Name, Title: t.scenario.Title}
 	if ctx.Err() != nil {
 		row.Verdict, row.Why = NotDrilled, "the drill was stopped"
+		return row
+	}
+	if f, found := t.subject.findings[t.scenario.Name]; found {
+		row.Verdict, row.Why, row.Change = Broken, f.why, f.change
 		return row
 	}
 	if t.scenario.needs != nil {
@@ -179,6 +210,9 @@ func (r *runner) one(ctx context.Context, n int, t task) (row Row) {
 	st := &stage{r: r, s: t.subject, sc: t.scenario, row: &row, mark: fmt.Sprintf("drill-%s-%d", r.opts.RunID, n+1)}
 	defer st.close()
 	err := st.play(ctx, filepath.Join(r.dir, fmt.Sprint(n)))
+	if err == nil {
+		err = st.outlast(ctx)
+	}
 	// What was written is counted also where the time is over, or somebody stopped
 	// the drill: it is there.
 	counting, cancel := context.WithTimeout(context.WithoutCancel(ctx), countWait)

@@ -174,6 +174,7 @@ const (
 	changesMaterial meaning = iota // same key, another digest
 	changesNothing                 // same key, same digest, other bytes
 	asksPerson                     // a person has to approve it
+	changesKey                     // another key
 )
 
 // means reports whether a change has that meaning.
@@ -185,8 +186,28 @@ func (v *variations) means(m meaning, p *onceward.Prepared) bool {
 		return p.Key == v.base.Key && p.Digest == v.base.Digest && !bytes.Equal(p.Input, v.base.Input)
 	case asksPerson:
 		return p.Approval
+	case changesKey:
+		return p.Key != v.base.Key
 	}
 	return false
+}
+
+// keyPart is the number of the first part of the key that a change changes.
+func (v *variations) keyPart(m *mutation) int {
+	p, err := v.prepare(withValue(v.input, m.leaf, m.value))
+	if err != nil {
+		return 0
+	}
+	var was, is []json.RawMessage
+	if json.Unmarshal([]byte(v.base.Key), &was) != nil || json.Unmarshal([]byte(p.Key), &is) != nil {
+		return 0
+	}
+	for i := range min(len(was), len(is)) {
+		if !bytes.Equal(was[i], is[i]) {
+			return i
+		}
+	}
+	return 0
 }
 
 // find finds a change of that meaning; nil if the contract knows none for this

@@ -20,7 +20,7 @@ func credentialsRevoked(ctx context.Context, st *stage) error {
 	if err != nil {
 		return err
 	}
-	st.fromNowOn(faultproxy.HTTPFault{Kind: faultproxy.AnswerInstead, Status: http.StatusUnauthorized})
+	st.fromNowOn(revoked)
 	if _, err := st.accepted(ctx, p, st.input, 0); err != nil {
 		return err
 	}
@@ -29,7 +29,7 @@ func credentialsRevoked(ctx context.Context, st *stage) error {
 		return err
 	}
 	if op.ended() {
-		st.broken("a refused credential did not pause the tool: the operation is "+op.State, st.blameStatus(http.StatusUnauthorized, "leave 401 out, or give it class: auth, so that the tool waits for a person and nothing is lost"))
+		st.broken("a refused credential did not pause the tool: the operation is "+op.State, st.blameRule(st.ruleFor(revoked).Rule, "leave 401 out, or give it class: auth, so that the tool waits for a person and nothing is lost"))
 		return st.settle(ctx, p)
 	}
 	st.fromNowOn(faultproxy.HTTPFault{})
@@ -70,6 +70,9 @@ func needsWindow(s *subject) (Verdict, string) {
 	}
 	return "", ""
 }
+
+// revoked is a provider's answer to a credential that it does not take.
+var revoked = faultproxy.HTTPFault{Kind: faultproxy.AnswerInstead, Status: http.StatusUnauthorized}
 
 // windowLeft is for how long a copy may send again after the first possible send.
 const windowLeft = 2 * time.Second

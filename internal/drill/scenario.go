@@ -2,6 +2,8 @@ package drill
 
 import (
 	"context"
+	"net/http"
+	"strconv"
 	"time"
 
 	"github.com/onceward/onceward/contract"
@@ -38,11 +40,12 @@ var Scenarios = append(append([]*Scenario{
 	{Name: "answer-lost", Title: "the write arrives, its answer is lost", run: lost(faultproxy.HTTPFault{Kind: faultproxy.LoseAnswer}), unknown: true},
 	{Name: "request-lost", Title: "the write is lost on its way", run: lost(faultproxy.HTTPFault{Kind: faultproxy.LoseRequest}), unknown: true, needs: needsTail},
 	{Name: "5xx-after-commit", Title: "the write arrives, the answer is 503", run: lost(faultproxy.HTTPFault{Kind: faultproxy.AnswerAfter, Status: 503}), unknown: true},
+}, append(errorScenarios(), []*Scenario{
 	{Name: "5xx-before-commit", Title: "the write does not arrive, the answer is 503", run: lost(faultproxy.HTTPFault{Kind: faultproxy.AnswerInstead, Status: 503}), unknown: true, needs: needsTail},
 	{Name: "late-commit", Title: "the connection breaks, the write arrives as late as the provider can be", run: lateCommit, unknown: true, blame: settleTooShort},
 	{Name: "late-commit-beyond", Title: "the write arrives later than settle", run: lateCommitBeyond, unknown: true, needs: needsSettle, outside: (*subject).byAbsence, blame: settleIsTheLimit},
 	{Name: "slow-owner", Title: "the server stands still past its lease, another one goes on, then it wakes", run: slowOwner, needs: needsStop, unknown: true, length: 6, ends: []string{"succeeded"}},
-}, crashScenarios()...), []*Scenario{
+}...)...), append(crashScenarios(), []*Scenario{
 	{Name: "material-change", Title: "the same key with another material field", run: materialChange, needs: needsMaterial, once: true},
 	{Name: "reworded", Title: "the same key with a volatile field reworded", run: rewordedField, needs: needsVolatile, once: true},
 	{Name: "replay/after-completion", Title: "a replay of what is done", run: replayAfterCompletion, once: true},
@@ -54,7 +57,25 @@ var Scenarios = append(append([]*Scenario{
 	{Name: "credentials-revoked", Title: "the provider refuses the credential, a person mends it", run: credentialsRevoked, once: true},
 	{Name: "rate-limited", Title: "the provider answers 429 twice", run: rateLimited, unknown: true, needs: needsRetries},
 	{Name: "key-memory-expired", Title: "the provider forgets its key before the outcome is known", run: keyMemoryExpired, unknown: true, once: true, needs: needsWindow, alter: shortWindow, blame: windowBroken},
-}...)
+}...)...)
+
+// gatewayPage is what a gateway answers for a server that it lost.
+const gatewayPage = "<html>\r\n<head><title>502 Bad Gateway</title></head>\r\n<body>\r\n<center><h1>502 Bad Gateway</h1></center>\r\n</body>\r\n</html>\r\n"
+
+// errorScenarios are the other answers that say nothing about a write that has
+// arrived: a rule may be right about one of them and wrong about the next.
+func errorScenarios() []*Scenario {
+	var list []*Scenario
+	add := func(name, says string, f faultproxy.HTTPFault) {
+		f.Kind = faultproxy.AnswerAfter
+		list = append(list, &Scenario{Name: "5xx-after-commit/" + name, Title: "the write arrives, the answer is " + says, run: lost(f), unknown: true})
+	}
+	for _, status := range []int{http.StatusInternalServerError, http.StatusBadGateway, http.StatusGatewayTimeout, http.StatusRequestTimeout} {
+		add(strconv.Itoa(status), strconv.Itoa(status), faultproxy.HTTPFault{Status: status})
+	}
+	add("html", "a gateway's page with 502", faultproxy.HTTPFault{Status: http.StatusBadGateway, Header: http.Header{"Content-Type": {"text/html"}}, Body: gatewayPage})
+	return list
+}
 
 // needsTail: an absence is proven only where the kernel bounds the life of bytes.
 func needsTail(s *subject) (Verdict, string) {

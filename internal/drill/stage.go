@@ -46,6 +46,8 @@ type stage struct {
 	queue  []faultproxy.HTTPFault // of the next writes
 	always faultproxy.HTTPFault   // of those for which none is queued
 	writes []faultproxy.Exchange  // that were seen, forwarded or not
+	looks  []faultproxy.Exchange  // look-ups that were seen
+	found  int                    // effects that the look-up showed when they were counted; -1: it said nothing
 	notify chan struct{}          // closed and renewed at each write that arrives
 	begun  int                    // writes that arrived at the proxy
 	pauses int                    // times that a person had to resume the tool
@@ -229,12 +231,44 @@ func (st *stage) choose(method, uri string, body []byte) faultproxy.HTTPFault {
 }
 
 func (st *stage) seen(x faultproxy.Exchange) {
-	if !st.isWrite(x.Method, x.URI, x.Body) {
-		return
-	}
+	write, look := st.isWrite(x.Method, x.URI, x.Body), st.isLook(x.Method, x.URI)
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	st.writes = append(st.writes, x)
+	switch {
+	case write:
+		st.writes = append(st.writes, x)
+	case look:
+		st.looks = append(st.looks, x)
+	}
+}
+
+// isLook tells the contract's look-up, of those requests that are no write, from
+// listings and the like.
+func (st *stage) isLook(method, uri string) bool {
+	look, err := st.lookUp(st.through)
+	if err != nil || look == nil || look.Method != method {
+		return false
+	}
+	u, err := url.Parse(look.URL)
+	path, _, _ := strings.Cut(uri, "?")
+	return err == nil && u.EscapedPath() == path
+}
+
+// outlast waits until an effect that came as late as settle allows can be seen:
+// what is counted at the end of an operation may be the first of two. Only a
+// look-up would see it; the books of a bundled provider are never behind.
+func (st *stage) outlast(ctx context.Context) error {
+	if !st.s.probes() || st.sandbox.Count != nil || st.ended.IsZero() {
+		return nil
+	}
+	timer := time.NewTimer(time.Until(st.ended.Add(st.s.waits.settle)))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // awaitWrite waits until n writes have arrived at the proxy.

@@ -23,6 +23,15 @@ type subject struct {
 	reworded   *mutation
 	asking     *mutation     // makes the input one that a person has to approve; no leaf: it is already
 	lateness   time.Duration // divided, as the drill holds writes back
+
+	shared   *Change            // to the key rule, if it gives different intentions one key; nil: it does not
+	findings map[string]finding // by scenario: what trying fields has shown to be broken
+}
+
+// finding is what is broken before anything was written.
+type finding struct {
+	why    string
+	change *Change
 }
 
 // newSubject looks at a contract and an input, and finds out what can be varied.
@@ -56,17 +65,75 @@ func (s *subject) vary(run string) error {
 			return err
 		}
 	}
-	if s.material, err = v.find(s.Material, changesMaterial); err != nil {
-		return fmt.Errorf("material field: %w", err)
+	s.findings = map[string]finding{}
+	if err := s.share(run, v); err != nil {
+		return err
 	}
-	s.reworded, err = v.find(s.Volatile, changesNothing)
-	if err != nil {
-		return fmt.Errorf("volatile field: %w", err)
+	if s.material, err = v.find(s.Material, changesMaterial); err != nil {
+		if !s.notMaterial(v) {
+			return fmt.Errorf("material field: %w", err)
+		}
+	}
+	if s.reworded, err = v.find(s.Volatile, changesNothing); err != nil {
+		if !s.notVolatile(v) {
+			return fmt.Errorf("volatile field: %w", err)
+		}
 	}
 	if s.asking = (&mutation{}); !v.base.Approval {
 		s.asking, err = v.find("", asksPerson)
+		return err
 	}
-	return err
+	return nil
+}
+
+// share finds a key rule that does not tell two scenarios' intentions apart.
+func (s *subject) share(run string, v *variations) error {
+	if s.fromCaller {
+		return nil
+	}
+	var keys [2]onceward.Key
+	for i := range keys {
+		input, err := s.marked(fmt.Sprintf("drill-%s-%d", run, i+1))
+		if err != nil {
+			return err
+		}
+		p, err := v.prepare(input)
+		if err != nil {
+			return err
+		}
+		keys[i] = p.Key
+	}
+	if keys[0] == keys[1] {
+		s.shared = s.change("spec.key", "take the key from fields that differ between intentions, as they are: here two values of "+s.mark.path+" come to the key "+string(keys[0]))
+	}
+	return nil
+}
+
+// notMaterial notes that a field that means another intention is declared
+// volatile; false if that is not what is wrong.
+func (s *subject) notMaterial(v *variations) bool {
+	m, err := v.find(s.Material, changesNothing)
+	if err != nil || m == nil {
+		return false
+	}
+	s.findings["material-change"] = finding{"another " + s.Material + " is another intention, and the contract takes it for the same one, reworded",
+		s.change("spec.volatile", s.Material+" is not volatile: leave it out of this list")}
+	return true
+}
+
+// notVolatile notes that a field that is reworded makes another intention; false
+// if that is not what is wrong.
+func (s *subject) notVolatile(v *variations) bool {
+	if m, err := v.find(s.Volatile, changesKey); err == nil && m != nil {
+		s.findings["reworded"] = finding{"a reworded " + s.Volatile + " changes the key, and so makes a second effect",
+			s.change(fmt.Sprintf("spec.key[%d]", v.keyPart(m)), s.Volatile+" is worded anew each time: take the key from fields that are equal in each delivery")}
+		return true
+	}
+	if m, err := v.find(s.Volatile, changesMaterial); err == nil && m != nil {
+		s.findings["reworded"] = finding{"a reworded " + s.Volatile + " is refused as another intention under the same key", s.change("spec.volatile", "add "+s.Volatile+" to this list")}
+		return true
+	}
+	return false
 }
 
 func (s *subject) note() {

@@ -1,6 +1,7 @@
 package drill
 
 import (
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -58,9 +59,13 @@ func TestVerdictsCompareWithWhatTheClassPromises(t *testing.T) {
 		"lateness not told, found in time":   {probedWith, "late-commit", Lateness{}, Row{State: "succeeded", Effects: 1, Attempts: 1, Writes: 1}, nil, Kept, 0, ""},
 		"two effects, within settle":         {probedWith, "late-commit", Lateness{}, Row{State: "succeeded", Effects: 2, Attempts: 2, Writes: 2}, nil, Broken, 14, "within settle"},
 		"two effects, beyond settle":         {probedWith, "late-commit-beyond", late, Row{State: "succeeded", Effects: 2, Attempts: 2, Writes: 2}, nil, Outside, 14, "lateness"},
-		"two effects, a rule lied":           {probedWith, "5xx-after-commit", late, Row{State: "succeeded", Effects: 2, Attempts: 2, Writes: 2}, []faultproxy.Exchange{hidden, wrote}, Broken, 10, "503 not done"},
-		"failed with an effect, a rule lied": {probedWith, "5xx-after-commit", late, Row{State: "failed", Effects: 1, Attempts: 1, Writes: 1}, []faultproxy.Exchange{hidden}, Broken, 10, "503 not done"},
-		"two effects, nothing found":         {probedWith, "answer-lost", late, Row{State: "succeeded", Effects: 2, Attempts: 2, Writes: 2}, nil, Broken, 13, "did not find"},
+		"two effects, a rule lied":           {probedWith, "5xx-after-commit", late, Row{State: "succeeded", Effects: 2, Attempts: 2, Writes: 2}, []faultproxy.Exchange{hidden, wrote}, Broken, 10, "503 is called not done"},
+		"failed with an effect, a rule lied": {probedWith, "5xx-after-commit", late, Row{State: "failed", Effects: 1, Attempts: 1, Writes: 1}, []faultproxy.Exchange{hidden}, Broken, 10, "503 is called not done"},
+		"two effects, nobody looked":         {probedWith, "answer-lost", late, Row{State: "succeeded", Effects: 2, Attempts: 2, Writes: 2}, nil, Broken, 5, "outcome rule"},
+		"failed by a default, and an effect": {probedWith, "one-delivery", late, Row{State: "failed", Effects: 1, Attempts: 1, Writes: 1}, []faultproxy.Exchange{{Forwarded: true, Status: 422}}, Broken, 8, "default: 422"},
+		"a redirect, tried again and again":  {probedWith, "one-delivery", late, Row{State: "failed", Attempts: 5, Writes: 5}, []faultproxy.Exchange{{Forwarded: true, Status: 307}}, Broken, 8, "default: 307"},
+		"one request, two effects":           {probedWith, "one-delivery", late, Row{State: "succeeded", Effects: 2, Attempts: 1, Writes: 1}, nil, Broken, 7, "one request"},
+		"nothing answers":                    {probedWith, "one-delivery", late, Row{State: "outcome_unknown", Attempts: 1, Writes: 1}, []faultproxy.Exchange{{Forwarded: true, Err: io.ErrUnexpectedEOF}}, Trouble, 0, ""},
 		"done without effect":                {probedWith, "one-delivery", late, Row{State: "succeeded", Attempts: 1, Writes: 1}, []faultproxy.Exchange{wrote}, Broken, 13, "shows nothing"},
 		"a needless human ask":               {probedWith, "answer-lost", late, Row{State: "needs_review", Effects: 1, Attempts: 1, Writes: 1}, nil, Broken, 13, "settled nothing"},
 		"never settled":                      {probedWith, "answer-lost", late, Row{State: "outcome_unknown", Effects: 1, Attempts: 1, Writes: 1}, nil, Broken, 4, "recovery_window"},

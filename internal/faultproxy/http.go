@@ -35,6 +35,22 @@ type HTTPFault struct {
 	Delay  time.Duration
 	Status int         // of AnswerInstead and AnswerAfter
 	Header http.Header // of AnswerInstead and AnswerAfter; may be nil
+	Body   string      // of AnswerInstead and AnswerAfter; empty: a JSON object that says who put it there
+}
+
+// Answer is what an AnswerInstead or AnswerAfter answers, as its client reads it.
+func (f *HTTPFault) Answer() (status int, header http.Header, body string) {
+	header, body = f.Header.Clone(), f.Body
+	if header == nil {
+		header = http.Header{}
+	}
+	if body == "" {
+		body = `{"error":"put in the way by a drill"}`
+	}
+	if header.Get("Content-Type") == "" {
+		header.Set("Content-Type", "application/json")
+	}
+	return f.Status, header, body
 }
 
 // Exchange is what became of one request, as seen by the proxy.
@@ -46,6 +62,7 @@ type Exchange struct {
 	At          time.Time // when the request had been read
 	AnsweredAt  time.Time // when the server's answer had been read, or the attempt to get one ended
 	Status      int       // of the server; 0: no answer
+	Err         error     // why the server gave no answer; nil: it did, or was not asked
 	Header      http.Header
 	Answer      []byte
 }
@@ -262,11 +279,13 @@ func (p *HTTP) send(x *Exchange, header http.Header) {
 	x.Forwarded = true
 	res, err := p.opts.Transport.RoundTrip(req)
 	if err != nil {
+		x.Err = err
 		return
 	}
 	defer res.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(res.Body, httpAnswerMax))
 	if err != nil {
+		x.Err = err
 		return
 	}
 	x.Status, x.Header, x.Answer = res.StatusCode, res.Header, body
@@ -291,13 +310,13 @@ func forwarded(h http.Header) http.Header {
 
 // answer says something of the proxy's own.
 func answer(w http.ResponseWriter, f HTTPFault) {
+	status, header, body := f.Answer()
 	h := w.Header()
-	for name, values := range f.Header {
+	for name, values := range header {
 		h[name] = values
 	}
-	h.Set("Content-Type", "application/json")
-	w.WriteHeader(f.Status)
-	_, _ = io.WriteString(w, `{"error":"put in the way by a drill"}`)
+	w.WriteHeader(status)
+	_, _ = io.WriteString(w, body)
 }
 
 // reset resets the client's connection, so that it learns nothing.
