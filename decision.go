@@ -179,6 +179,9 @@ func (l *Ledger) decision(ctx context.Context, t Tenant, id DecisionID) (*StepDe
 
 // GetDecision returns one decision of the tenant with all of its versions.
 func (l *Ledger) GetDecision(ctx context.Context, p Principal, id DecisionID) (*StepDecision, error) {
+	if err := Authorize(p, ActionReadDecisions); err != nil {
+		return nil, err
+	}
 	return l.decision(ctx, p.Tenant, id)
 }
 
@@ -188,6 +191,9 @@ func (l *Ledger) GetDecision(ctx context.Context, p Principal, id DecisionID) (*
 // seen: where that was decided anew already, nothing changes, so that an answer
 // that was lost can be asked for again.
 func (l *Ledger) Redecide(ctx context.Context, p Principal, id DecisionID, version int, reason string) (*StepDecision, error) {
+	if err := Authorize(p, ActionRedecide); err != nil {
+		return nil, err
+	}
 	if blank(reason) {
 		return nil, &Error{Code: CodeEvidenceRequired, Op: "decide anew", Message: "deciding anew needs a reason", Hint: "say why what is pinned shall not hold any more"}
 	}

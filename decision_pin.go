@@ -58,6 +58,9 @@ type DecisionAnswer struct {
 // rules. CodeOutputInvalid: the output breaks its schema, or no rule can be
 // evaluated over it; the claim goes on, and the step may try again.
 func (l *Ledger) PutDecision(ctx context.Context, in DecisionRequest) (*DecisionAnswer, error) {
+	if err := Authorize(in.Principal, ActionPinDecisions); err != nil {
+		return nil, err
+	}
 	p, err := l.admitDecision(ctx, &in)
 	if err != nil {
 		return nil, err

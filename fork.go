@@ -17,7 +17,7 @@ func (l *Ledger) Fork(ctx context.Context, p Principal, id OperationID, key Key,
 	if key == "" {
 		return nil, &Error{Code: CodeKeyMissing, Op: "fork operation", OperationID: id, Message: "a fork names its own key", Hint: "choose a key that names the second intention"}
 	}
-	op, t, err := l.loadToAct(ctx, p, id)
+	op, t, err := l.loadToAct(ctx, p, id, ActionFork)
 	if err != nil {
 		return nil, err
 	}

@@ -190,7 +190,10 @@ func (l *Ledger) load(ctx context.Context, tenant Tenant, id OperationID) (*Oper
 
 // loadToAct is load for whoever wants to act on the operation: CodeForbidden if
 // the principal is narrowed to others. Reading is not narrowed, results are.
-func (l *Ledger) loadToAct(ctx context.Context, p Principal, id OperationID) (*Operation, Tool, error) {
+func (l *Ledger) loadToAct(ctx context.Context, p Principal, id OperationID, a Action) (*Operation, Tool, error) {
+	if err := Authorize(p, a); err != nil {
+		return nil, nil, err
+	}
 	op, t, err := l.load(ctx, p.Tenant, id)
 	if err != nil {
 		return nil, nil, err
@@ -199,7 +202,10 @@ func (l *Ledger) loadToAct(ctx context.Context, p Principal, id OperationID) (*O
 }
 
 // permitted is the contract in force, if the principal may act under it.
-func (l *Ledger) permitted(p Principal, tool ToolName) (Tool, error) {
+func (l *Ledger) permitted(p Principal, tool ToolName, a Action) (Tool, error) {
+	if err := Authorize(p, a); err != nil {
+		return nil, err
+	}
 	t, err := l.tools.Active(tool)
 	if err != nil {
 		return nil, err

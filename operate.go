@@ -7,6 +7,9 @@ import (
 
 // Get returns one operation of the tenant, waiting for its end up to wait.
 func (l *Ledger) Get(ctx context.Context, p Principal, id OperationID, wait time.Duration) (*Operation, error) {
+	if err := Authorize(p, ActionRead); err != nil {
+		return nil, err
+	}
 	wait, err := boundedWait(max(wait, 0))
 	if err != nil {
 		return nil, err
@@ -26,6 +29,9 @@ func (l *Ledger) RetryAfter(op *Operation) time.Duration { return l.retryAfter(o
 // Timeline returns the records of an operation, oldest first. What the happy
 // path does not record is told by the row itself.
 func (l *Ledger) Timeline(ctx context.Context, p Principal, id OperationID) ([]Record, error) {
+	if err := Authorize(p, ActionRead); err != nil {
+		return nil, err
+	}
 	if _, _, err := l.load(ctx, p.Tenant, id); err != nil {
 		return nil, err
 	}
@@ -35,6 +41,9 @@ func (l *Ledger) Timeline(ctx context.Context, p Principal, id OperationID) ([]R
 
 // List returns a page of the tenant's operations, newest first, without bodies.
 func (l *Ledger) List(ctx context.Context, p Principal, f Filter) ([]*Operation, error) {
+	if err := Authorize(p, ActionRead); err != nil {
+		return nil, err
+	}
 	f.Tenant = p.Tenant
 	if f.Limit < 1 || f.Limit > MaxPage {
 		return nil, Errorf(CodeInvalidRequest, "limit %d is not between 1 and %d", f.Limit, MaxPage)
@@ -57,7 +66,7 @@ func (l *Ledger) List(ctx context.Context, p Principal, f Filter) ([]*Operation,
 // Cancel notes that the operation shall not happen. Where something may have
 // been sent already, it is reported as unknown until that is settled.
 func (l *Ledger) Cancel(ctx context.Context, p Principal, id OperationID, reason string) (*Operation, error) {
-	op, _, err := l.loadToAct(ctx, p, id)
+	op, _, err := l.loadToAct(ctx, p, id, ActionCancel)
 	if err != nil {
 		return nil, err
 	}
@@ -74,10 +83,7 @@ func (l *Ledger) Cancel(ctx context.Context, p Principal, id OperationID, reason
 // overtaken by another attempt: what was found out says nothing about that. The
 // error names who resolved it and when.
 func (l *Ledger) Resolve(ctx context.Context, p Principal, id OperationID, r Resolved) (*Operation, error) {
-	if err := Authorize(p, ActionResolve); err != nil {
-		return nil, err
-	}
-	op, _, err := l.loadToAct(ctx, p, id)
+	op, _, err := l.loadToAct(ctx, p, id, ActionResolve)
 	if err != nil {
 		return nil, err
 	}

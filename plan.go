@@ -31,7 +31,7 @@ type ReplayPlan struct {
 // whether a new attempt is safe. What the look-up proves is recorded: it may
 // settle the operation by itself.
 func (l *Ledger) PlanReplay(ctx context.Context, p Principal, id OperationID) (*ReplayPlan, error) {
-	op, t, err := l.loadToAct(ctx, p, id)
+	op, t, err := l.loadToAct(ctx, p, id, ActionReplay)
 	if err != nil {
 		return nil, err
 	}

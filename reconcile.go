@@ -59,7 +59,7 @@ func (l *Ledger) probe(ctx context.Context, op *Operation, t Tool, actor string)
 // Reconcile looks an operation's effect up now, because somebody asks for it.
 // What a person has to settle stays with that person; the evidence is added.
 func (l *Ledger) Reconcile(ctx context.Context, p Principal, id OperationID) (*Operation, error) {
-	op, t, err := l.loadToAct(ctx, p, id)
+	op, t, err := l.loadToAct(ctx, p, id, ActionReconcile)
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +78,7 @@ func (l *Ledger) Reconcile(ctx context.Context, p Principal, id OperationID) (*O
 // Prove takes evidence from outside, such as the provider's own event, that the
 // effect exists under this reference.
 func (l *Ledger) Prove(ctx context.Context, p Principal, id OperationID, reference, source string) (*Operation, error) {
-	op, _, err := l.loadToAct(ctx, p, id)
+	op, _, err := l.loadToAct(ctx, p, id, ActionReconcile)
 	if err != nil {
 		return nil, err
 	}

@@ -231,10 +231,7 @@ func (l *Ledger) Comment(ctx context.Context, p Principal, id OperationID, text 
 
 // workOn tells the machine what somebody of the queue's people does.
 func (l *Ledger) workOn(ctx context.Context, p Principal, id OperationID, what func(now *Operation) (Event, error)) (*Operation, error) {
-	if err := Authorize(p, ActionWorkReviews); err != nil {
-		return nil, err
-	}
-	op, _, err := l.loadToAct(ctx, p, id)
+	op, _, err := l.loadToAct(ctx, p, id, ActionWorkReviews)
 	if err != nil {
 		return nil, err
 	}

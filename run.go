@@ -208,6 +208,9 @@ type RunAnswer struct {
 // returns the one that is there. CodeKeyReused: it was started with another
 // input. CodeDuplicate, CodeStillRunning: OnDuplicate asked for it.
 func (l *Ledger) StartRun(ctx context.Context, in RunRequest) (*RunAnswer, error) {
+	if err := Authorize(in.Principal, ActionStartRuns); err != nil {
+		return nil, err
+	}
 	digest, input, err := contentOf("start run", in.Input, in.InputDigest, RunInputBytesMax)
 	if err != nil {
 		return nil, err
@@ -316,6 +319,9 @@ func (l *Ledger) putRun(ctx context.Context, r Run) (stored *Run, applied bool, 
 // FinishRun ends a run: nothing new joins it. The same outcome again changes
 // nothing; another one is CodeStateForbids, which says who ended it and when.
 func (l *Ledger) FinishRun(ctx context.Context, p Principal, id RunID, outcome RunOutcome, reason string) (*Run, error) {
+	if err := Authorize(p, ActionStartRuns); err != nil {
+		return nil, err
+	}
 	for {
 		r, err := l.run(ctx, p.Tenant, id)
 		if err != nil {
@@ -359,6 +365,9 @@ func (l *Ledger) run(ctx context.Context, t Tenant, id RunID) (*Run, error) {
 
 // ListRuns returns a page of the tenant's runs, newest first, without inputs.
 func (l *Ledger) ListRuns(ctx context.Context, p Principal, f RunFilter) ([]*Run, error) {
+	if err := Authorize(p, ActionReadRuns); err != nil {
+		return nil, err
+	}
 	f.Tenant = p.Tenant
 	if f.Limit < 1 || f.Limit > MaxPage {
 		return nil, Errorf(CodeInvalidRequest, "limit %d is not between 1 and %d", f.Limit, MaxPage)

@@ -49,6 +49,9 @@ type RunStep struct {
 // and what is left to do: all that a program needs to go on after a pause, or a
 // crash, without doing again what is done.
 func (l *Ledger) Run(ctx context.Context, p Principal, id RunID) (*RunView, error) {
+	if err := Authorize(p, ActionReadRuns); err != nil {
+		return nil, err
+	}
 	r, err := l.run(ctx, p.Tenant, id)
 	if err != nil {
 		return nil, err

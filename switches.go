@@ -184,7 +184,7 @@ func (l *Ledger) PauseTool(ctx context.Context, p Principal, tool ToolName, reas
 		return &Error{Code: CodeEvidenceRequired, Op: "pause tool", Message: "a pause needs a reason", Hint: "say why, so that the next person knows when to resume"}
 	}
 	if tool != "" {
-		if _, err := l.tools.Active(tool); err != nil {
+		if _, err := l.tools.Active(tool); err != nil && !Is(err, CodeContractSuperseded) { // what is behind can be stopped, too
 			return err
 		}
 	}
@@ -292,6 +292,9 @@ func switched(sw ToolSwitch) AuditEvent {
 // maySwitch refuses who is narrowed to other tools. A tool whose contract is
 // gone has no effect class: only its name counts.
 func (l *Ledger) maySwitch(p Principal, tool ToolName) error {
+	if err := Authorize(p, ActionSwitchTools); err != nil {
+		return err
+	}
 	if tool == "" {
 		return p.permitsAll()
 	}

@@ -12,7 +12,7 @@ type Replays struct{ ledger *onceward.Ledger }
 
 // replaysEvery is how long a bulk replay may wait for its next operation besides
 // its own rate.
-const replaysEvery = 100 * time.Millisecond
+const replaysEvery = 500 * time.Millisecond
 
 // NewReplays returns the loop.
 func NewReplays(l *onceward.Ledger) *Replays { return &Replays{ledger: l} }
