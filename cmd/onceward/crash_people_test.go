@@ -24,7 +24,21 @@ spec:
   key: [input.id]
   request: {method: POST, url: '${env.SIM_URL}/fax', json: {to: '+49301234567', document: d, reference: '${input.id}'}}
   outcomes: [{when: 'response.status == 200', is: done}]
-  approval: {expires: 1h, remind: [{after: 1s, tool: fax.note, input: {id: '${operation.id}'}}]}
+  approval: {expires: 1h, remind: [{after: 1s, tool: ticket.note, input: {id: '${operation.id}'}}]}
+---
+apiVersion: onceward/v1
+kind: Tool
+metadata: {name: ticket.note, owner: legal, description: A ticket that reminds}
+spec:
+  effect: probed_write
+  key: [input.id]
+  request: {method: POST, url: '${env.SIM_URL}/tickets', json: {title: reminder, external_id: '${operation.provider_key}', audit_reference: '${input.id}'}}
+  outcomes: [{when: 'response.status == 201', is: done, reference: '${response.json.id}'}]
+  probe:
+    request: {url: '${env.SIM_URL}/tickets?external_id=${operation.provider_key}'}
+    found: '${response.json.items}'
+    reference: '${item.id}'
+    settle: 1s
 ---
 apiVersion: onceward/v1
 kind: Tool
@@ -102,6 +116,11 @@ func (p *people) remind(point string) {
 	for until := time.Now().Add(settleMax); !strings.Contains(p.read("/v1/operations/"+id), "approval_reminded"); {
 		if time.Now().After(until) {
 			p.t.Fatalf("no reminder is recorded: %s", p.read("/v1/operations/"+id))
+		}
+	}
+	for until := time.Now().Add(settleMax); !strings.Contains(p.read("/v1/operations?tool=ticket.note&limit=10"), `"state":"succeeded"`); {
+		if time.Now().After(until) {
+			p.t.Fatalf("the reminder has no end: %s", p.read("/v1/operations?tool=ticket.note&limit=10"))
 		}
 	}
 	p.effects(id, 1)
