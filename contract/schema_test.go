@@ -129,7 +129,7 @@ func validDocuments(t testing.TB) map[string][]byte {
 	for _, effect := range onceward.AllEffectClasses {
 		docs["example "+effect.String()] = Example(effect)
 	}
-	for _, pattern := range []string{"testdata/everything*.yaml", "../examples/contracts/*.yaml", "../examples/sim/*.yaml"} {
+	for _, pattern := range []string{"testdata/everything*.yaml", "../examples/contracts/*.yaml", "../examples/sim/*.yaml", "../examples/story/*.yaml"} {
 		files, err := filepath.Glob(pattern)
 		if err != nil || len(files) == 0 {
 			t.Fatalf("no files match %s: %v", pattern, err)
