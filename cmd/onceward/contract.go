@@ -13,8 +13,8 @@ import (
 )
 
 func newContract() *cobra.Command {
-	c := &cobra.Command{Use: "contract", Short: "Check, show and begin contracts"}
-	c.AddCommand(newContractLint(), newContractList(), newContractShow(), newContractInit(), newContractSchema())
+	c := &cobra.Command{Use: "contract", Short: "Check, show, begin, compare and sign contracts"}
+	c.AddCommand(newContractLint(), newContractList(), newContractShow(), newContractInit(), newContractSchema(), newContractHistory(), newContractDiff(), newContractSign())
 	return c
 }
 

@@ -180,8 +180,26 @@ func examineInForce(ctx context.Context, s onceward.Store, paths []string, add f
 		add(failed("in force", err))
 		return exitCode(err)
 	}
+	examineHeld(ctx, s, set.tools, add)
 	add(check{Name: "in force", Status: "ok", Detail: "the ledger has no newer version of these contracts, and no key rule that they forget"})
 	return exitDone
+}
+
+// examineHeld names the versions that wait for their owners.
+func examineHeld(ctx context.Context, s onceward.Store, tools []onceward.Tool, add func(check)) {
+	for _, t := range tools {
+		i := t.Info()
+		c, err := s.Contract(ctx, i.Name, i.Version)
+		if onceward.Is(err, onceward.CodeToolNotFound) || err == nil && !c.Proposed {
+			continue
+		}
+		if err != nil {
+			add(failed("sign-off", err))
+			continue
+		}
+		add(check{Name: "sign-off", Status: "warning", Detail: fmt.Sprintf("version %s of %s waits for its owners' yes: the version in force goes on", i.Version, i.Name),
+			Fix: fmt.Sprintf("onceward contract history %s shows what differs and who has signed", i.Name)})
+	}
 }
 
 func failed(name string, err error) check {

@@ -33,12 +33,17 @@ func startEngine(ctx context.Context, cfg config, force bool, log *slog.Logger) 
 	if err != nil {
 		return nil, err
 	}
+	demanded, err := cfg.demandsSignOff()
+	if err != nil {
+		return nil, err
+	}
 	store, err := openStore(ctx, cfg.DB, true)
 	if err != nil {
 		return nil, err
 	}
 	e := &engine{store: store, log: log, group: committer.New(store, committer.Options{}), client: httpcall.New(httpcall.Options{Version: versionText()})}
 	e.tools = onceward.NewRegistry(store, contract.Compiler(contractOptions()))
+	e.tools.SignOff(contract.Comparer(), demanded)
 	e.tools.CompileWorkflows(contract.WorkflowCompiler(contractOptions()))
 	if err := e.start(ctx, cfg, set, force); err != nil {
 		return nil, errors.Join(err, e.release())
@@ -119,6 +124,7 @@ func (e *engine) activate(ctx context.Context, set inForce, force bool) error {
 	if err := e.tools.Activate(ctx, set.tools, force); err != nil {
 		return err
 	}
+	e.tellHeld()
 	return e.tools.ActivateWorkflows(ctx, set.flows, force)
 }
 

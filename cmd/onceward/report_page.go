@@ -149,7 +149,7 @@ func govern(r *httpapi.Report) section {
 		owners.Rows = append(owners.Rows, []string{t.Tool, t.Version, t.Effect, map[bool]string{true: "may be asked for", false: "none"}[t.Approval], orElse(t.BusinessOwner, "(none)"), orElse(t.TechnicalOwner, "(none)")})
 	}
 	s := section{Title: "Govern", Serves: "EU AI Act Art. 14 (human oversight): who may stop, approve and overrule. Art. 12 (record-keeping): which rules were in force when.",
-		Tables: []table{owners, lines(r, "Contracts and workflows that came into force", onceward.AuditContractInForce, onceward.AuditWorkflowInForce),
+		Tables: []table{owners, lines(r, "Contracts and workflows that came into force, were proposed or signed", onceward.AuditContractInForce, onceward.AuditWorkflowInForce, onceward.AuditContractProposed, onceward.AuditContractSigned),
 			lines(r, "Who got access, and who lost it", onceward.AuditTokenIssued, onceward.AuditTokenRevoked, onceward.AuditSignedIn),
 			events(r, "Approvals", onceward.KindApprovalGranted, onceward.KindApprovalRejected, onceward.KindApprovalExpired,
 				onceward.KindApprovalVoided, onceward.KindApprovalEdited)}}

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -35,6 +36,10 @@ func newToolList() *cobra.Command {
 				Tools []struct {
 					Name, Effect, Version, Description string
 					Paused                             *struct{ Reason, By string }
+					Held                               *struct {
+						Version  string
+						Unsigned []string
+					}
 				} `json:"tools"`
 			}
 			if err := json.Unmarshal(rep.body, &list); err != nil {
@@ -46,6 +51,9 @@ func newToolList() *cobra.Command {
 				state := "running"
 				if t.Paused != nil {
 					state = "paused: " + t.Paused.Reason + " (" + t.Paused.By + ")"
+				}
+				if t.Held != nil {
+					state += "; " + t.Held.Version + " waits for the yes of: " + strings.Join(t.Held.Unsigned, ", ")
 				}
 				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", t.Name, t.Effect, t.Version, visible(state), visible(t.Description))
 			}

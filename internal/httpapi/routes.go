@@ -94,7 +94,7 @@ var changeAnswers = []answer{
 	{http.StatusAccepted, OperationState{}, "Done; the operation goes on, or is not settled yet."},
 }
 
-var routes = slices.Concat(operationRoutes, reviewRoutes, switchRoutes, bulkRoutes, runRoutes, decisionRoutes, tokenRoutes, auditRoutes, reportRoutes)
+var routes = slices.Concat(operationRoutes, reviewRoutes, switchRoutes, signoffRoutes, bulkRoutes, runRoutes, decisionRoutes, tokenRoutes, auditRoutes, reportRoutes)
 
 var operationRoutes = []route{
 	{

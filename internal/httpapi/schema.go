@@ -27,6 +27,7 @@ var enums = map[string][]string{
 	"then":            {"retry", "fail"},
 	"scopes":          {scopeTool, scopeTenant, scopeEverything},
 	"stop_scopes":     {scopeTenant, scopeEverything},
+	"sign_as":         stringsOf(onceward.AllSignAs),
 	"bulk_states":     stringsOf([]onceward.BulkState{onceward.BulkRunning, onceward.BulkFinished, onceward.BulkCancelled}),
 	"bulk_outcomes":   stringsOf(onceward.BulkOutcomes),
 	"review_needs":    {needsReference, needsReason},

@@ -28,6 +28,7 @@ type Tool struct {
 	NotAfter       duration        `json:"not_after,omitempty" doc:"An intent older than this is not started any more."`
 	Horizon        duration        `json:"horizon,omitempty" doc:"The longest time in which a duplicate can still arrive."`
 	Paused         *Pause          `json:"paused,omitempty" doc:"There while no attempt may start."`
+	Held           *HeldVersion    `json:"held,omitempty" doc:"A newer version that waits for its owners' yes; this one is in force."`
 }
 
 // Pause says who stopped a tool, when and why.
@@ -75,6 +76,9 @@ func (c *call) tool(t onceward.Tool) Tool {
 	}
 	if i.KeyFromCaller {
 		out.KeyFrom = "caller"
+	}
+	if h, held := c.ledger.HeldVersion(i.Name); held {
+		out.Held = &HeldVersion{Version: h.Next.Info().Version, Unsigned: stringsOf(onceward.Unsigned(h.Signed))}
 	}
 	if sw, paused := c.ledger.Paused(c.who.Tenant, i.Name); paused {
 		out.Paused = &Pause{Reason: sw.Reason, By: sw.By, At: sw.At.UTC()}

@@ -1,0 +1,170 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/onceward/onceward"
+	"github.com/onceward/onceward/contract"
+	"github.com/onceward/onceward/internal/httpapi"
+)
+
+func newContractHistory() *cobra.Command {
+	c := &cobra.Command{
+		Use: "history NAME", Short: "List a contract's versions on the server: in force, waiting, signed by whom, and what differs", Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			cl, err := newClient(c)
+			if err != nil {
+				return err
+			}
+			rep, err := cl.do(c.Context(), "GET", "/v1/tools/"+escape(args[0])+"/versions", nil)
+			if err != nil {
+				return err
+			}
+			if wantsJSON(c) {
+				return printJSON(c.OutOrStdout(), rep.body)
+			}
+			var list httpapi.ContractVersionList
+			if err := json.Unmarshal(rep.body, &list); err != nil {
+				return fmt.Errorf("read answer: %w", err)
+			}
+			for i := range list.Versions {
+				printVersion(c.OutOrStdout(), &list.Versions[i])
+			}
+			return nil
+		},
+	}
+	serverFlag(c)
+	return c
+}
+
+func printVersion(out io.Writer, v *httpapi.ContractVersion) {
+	state := "superseded"
+	switch {
+	case v.InForce:
+		state = "in force"
+	case v.Proposed && len(v.Unsigned) == 0:
+		state = "signed by both owners, not in force yet"
+	case v.Proposed:
+		state = "waits for the yes of: " + strings.Join(v.Unsigned, ", ")
+	}
+	fmt.Fprintf(out, "%s  %s\n", v.Version, state)
+	for _, s := range v.Signed {
+		fmt.Fprintf(out, "  signed as %s owner by %s at %s in place of %s: %s\n", s.As, s.By, s.At.Format("2006-01-02 15:04:05Z"), s.Against, s.Reason)
+	}
+	if v.Incomparable != "" {
+		fmt.Fprintf(out, "  against %s: %s\n", v.Against, v.Incomparable)
+	}
+	for _, d := range v.Differences {
+		printDifference(out, onceward.ContractDifference(d))
+	}
+}
+
+func printDifference(out io.Writer, d onceward.ContractDifference) {
+	mark := " "
+	if d.Widens {
+		mark = "!"
+	}
+	fmt.Fprintf(out, "  %s %s: %s -> %s (%s)\n", mark, d.Field, orUnsaid(d.Was), orUnsaid(d.Is), d.Why)
+}
+
+func orUnsaid(value string) string {
+	if value == "" {
+		return "(nothing)"
+	}
+	return value
+}
+
+func newContractDiff() *cobra.Command {
+	return &cobra.Command{
+		Use: "diff NAME OLD NEW", Short: "Say in what a contract differs between two files, and what widens risk", Args: cobra.ExactArgs(3),
+		Long:    "A line with ! widens risk, or nobody can tell that it does not: where sign-off is demanded both owners have to say yes.",
+		Example: "  onceward contract diff tickets.create before/tickets.yaml contracts/tickets.yaml",
+		RunE: func(c *cobra.Command, args []string) error {
+			var two [2]*contract.Tool
+			for i, path := range args[1:] {
+				set, err := contract.LoadDir([]string{path}, lookingOptions())
+				if err != nil {
+					return err
+				}
+				t, found := set.Tool(onceward.ToolName(args[0]))
+				if !found {
+					return &onceward.Error{Code: onceward.CodeToolNotFound, Message: fmt.Sprintf("no contract named %q in %s", args[0], path), Hint: "onceward contract list shows the names"}
+				}
+				two[i] = t
+			}
+			all := contract.Differences(two[0], two[1])
+			if wantsJSON(c) {
+				list := make([]httpapi.ContractDifference, len(all))
+				for i, d := range all {
+					list[i] = httpapi.ContractDifference(d)
+				}
+				return writeJSON(c, map[string]any{"differences": list, "widens": onceward.Widens(all)})
+			}
+			for _, d := range all {
+				printDifference(c.OutOrStdout(), d)
+			}
+			return nil
+		},
+	}
+}
+
+func newContractSign() *cobra.Command {
+	var as, reason string
+	c := &cobra.Command{
+		Use: "sign NAME VERSION --as business|technical --reason WHY", Short: "Say yes, as one of its owners, to a version that widens risk", Args: cobra.ExactArgs(2),
+		Example: "  onceward contract sign payouts.send 3f9a01c2d4e5 --as business --reason 'the limit was agreed with finance'",
+		RunE: func(c *cobra.Command, args []string) error {
+			cl, err := newClient(c)
+			if err != nil {
+				return err
+			}
+			rep, err := cl.do(c.Context(), "POST", "/v1/tools/"+escape(args[0])+"/versions/"+escape(args[1])+"/sign", map[string]any{"as": as, "reason": reason})
+			if err != nil {
+				return err
+			}
+			if wantsJSON(c) {
+				return printJSON(c.OutOrStdout(), rep.body)
+			}
+			var a httpapi.ContractVersionAnswer
+			if err := json.Unmarshal(rep.body, &a); err != nil {
+				return fmt.Errorf("read answer: %w", err)
+			}
+			printVersion(c.OutOrStdout(), &a.Version)
+			return nil
+		},
+	}
+	serverFlag(c)
+	c.Flags().StringVar(&as, "as", "", "business or technical")
+	c.Flags().StringVar(&reason, "reason", "", "why the wider risk is wanted")
+	return c
+}
+
+// signOffs are the values of sign_off.
+const (
+	signOffOff      = "off"
+	signOffRequired = "required"
+)
+
+// demandsSignOff reads sign_off.
+func (cfg *config) demandsSignOff() (bool, error) {
+	switch cfg.SignOff {
+	case signOffOff, "":
+		return false, nil
+	case signOffRequired:
+		return true, nil
+	}
+	return false, &onceward.Error{Code: onceward.CodeConfigInvalid, Op: "read configuration", Message: fmt.Sprintf("sign_off %q is not known", cfg.SignOff), Hint: "use off or required"}
+}
+
+// tellHeld logs what waits for its owners.
+func (e *engine) tellHeld() {
+	for _, h := range e.tools.Held() {
+		e.log.Warn("contract waits for its owners' yes: the version in force goes on", "tool", h.Next.Info().Name, "version", h.Next.Info().Version,
+			"in_force", h.InForce.Info().Version, "unsigned", onceward.Unsigned(h.Signed))
+	}
+}
