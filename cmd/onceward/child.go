@@ -27,6 +27,7 @@ type child struct {
 
 type serverArgs struct {
 	db, contracts, listen, crash string
+	withParent                   bool   // it is killed when this process dies, where the system can do that (Linux)
 	config                       string // a configuration of its own: neither onceward.yaml nor ONCEWARD_* variables are read; empty: as any command
 	env                          []string
 }
@@ -47,6 +48,9 @@ func startServer(ctx context.Context, cl *client, args serverArgs) (*child, erro
 	}
 	c.cmd.Env = append(append(environ, args.env...), crashpoint.Variable+"="+args.crash)
 	c.cmd.Stdout, c.cmd.Stderr = c.log, c.log
+	if args.withParent {
+		c.cmd.SysProcAttr = diesWithParent
+	}
 	if err := c.cmd.Start(); err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"strings"
 	"text/tabwriter"
@@ -71,9 +72,20 @@ func runDrill(c *cobra.Command, args []string, f *drillFlags) error {
 	if _, err := drill.Select(f.only); err != nil {
 		return err
 	}
+	if err := f.check(c); err != nil {
+		return err
+	}
 	opts, err := drillOptions(c, args, f)
 	if err != nil {
 		return err
+	}
+	if err := drill.Check(*opts); err != nil {
+		return err
+	}
+	if f.out != "" {
+		if err := drill.CanWrite(f.out); err != nil {
+			return usageError("no report can be written to --out %s: %v", f.out, err)
+		}
 	}
 	if !f.demo {
 		if err := askBefore(c, opts, f); err != nil {
@@ -94,6 +106,31 @@ func runDrill(c *cobra.Command, args []string, f *drillFlags) error {
 		return &exitError{code: exitOther, err: fmt.Errorf("the drill was stopped: %w", err)}
 	}
 	return shown
+}
+
+// check refuses values that mean nothing. Zero, where it stands for "chosen", is
+// refused too if somebody wrote it.
+func (f *drillFlags) check(c *cobra.Command) error {
+	given := c.Flags().Changed
+	switch {
+	case given("provider-lateness") && f.lateness < 0:
+		return usageError("--provider-lateness cannot be negative: it is %s", f.lateness)
+	case given("scale") && !(f.scale > 0 && f.scale <= math.MaxFloat64):
+		return usageError("--scale has to be greater than 0: it is %g", f.scale)
+	case given("parallel") && f.parallel < 1:
+		return usageError("--parallel has to be at least 1: it is %d", f.parallel)
+	case given("answer-within") && f.answer <= 0:
+		return usageError("--answer-within has to be greater than 0: it is %s", f.answer)
+	}
+	if !f.demo {
+		return nil
+	}
+	for _, name := range []string{"input", "key-field", "material", "volatile", "provider-lateness", "answer-within"} {
+		if given(name) {
+			return usageError("--%s is for a contract of your own: --demo brings what it drills", name)
+		}
+	}
+	return nil
 }
 
 // showDrill prints the report, writes its files, and ends as the verdicts say.

@@ -47,7 +47,7 @@ func launchServer(ctx context.Context, l drill.Launch) (drill.Process, error) {
 	if err := os.WriteFile(config, []byte("log_level: info\n"), 0o600); err != nil {
 		return nil, err
 	}
-	c, err := startServer(ctx, cl, serverArgs{db: l.DB, contracts: l.Contracts, listen: anyAddress, crash: l.Crash, config: config})
+	c, err := startServer(ctx, cl, serverArgs{db: l.DB, contracts: l.Contracts, listen: anyAddress, crash: l.Crash, config: config, withParent: true})
 	if err == nil {
 		return drilledServer{child: c, url: cl.base}, nil
 	}

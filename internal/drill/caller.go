@@ -25,14 +25,16 @@ type answer struct {
 
 // operation is what a caller reads of an operation.
 type operation struct {
-	ID           string  `json:"id"`
-	State        string  `json:"state"`
-	Reference    string  `json:"reference"`
-	Attempts     int     `json:"attempts"`
-	OpenAttempts int     `json:"open_attempts"`
-	Parked       string  `json:"parked"`
-	ReviewReason string  `json:"review_reason"`
-	Events       []event `json:"events"`
+	ID              string  `json:"id"`
+	ContractVersion string  `json:"contract_version"`
+	Digest          string  `json:"digest"`
+	State           string  `json:"state"`
+	Reference       string  `json:"reference"`
+	Attempts        int     `json:"attempts"`
+	OpenAttempts    int     `json:"open_attempts"`
+	Parked          string  `json:"parked"`
+	ReviewReason    string  `json:"review_reason"`
+	Events          []event `json:"events"`
 }
 
 type event struct {

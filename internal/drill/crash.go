@@ -24,7 +24,9 @@ func crashScenarios() []*Scenario {
 			sc.needs, sc.length = needsLookFirst, 30 // a taken due row is looked at again after half a minute
 		case family == "approve":
 			sc.Title = "the server is killed at " + point + ", starts again, and the person says yes again"
-			sc.needs, sc.approves, sc.run, sc.unknown, sc.once = needsApproval, true, crashAtApproval(point), false, true
+			sc.needs, sc.approves, sc.run, sc.unknown, sc.once = needsYes, true, crashAtApproval(point), false, true
+		case family == "remind":
+			sc.needs = needsReminder
 		case family != "claim" && family != "dispatch" && family != "record":
 			sc.needs = notOnTheWay
 		case sc.unknown:
@@ -47,9 +49,17 @@ func needsLookFirst(s *subject) (Verdict, string) {
 	return needsTail(s)
 }
 
-// notOnTheWay: the point belongs to something that deliveries do not come to.
+// needsReminder: what a reminder writes is another contract's.
+func needsReminder(s *subject) (Verdict, string) {
+	if _, found := s.Tool.FieldLine("spec.approval.remind"); !found {
+		return NotApplicable, "the contract has no reminders"
+	}
+	return NotDrilled, "a reminder is an operation of another contract, and a drill runs one contract alone: drill the reminding tool by itself"
+}
+
+// notOnTheWay: the point belongs to something that no contract speaks about.
 func notOnTheWay(*subject) (Verdict, string) {
-	return NotDrilled, "no delivery of one intention comes to this point"
+	return NotApplicable, "no intention of a contract comes to this point: it is on the way of what a person does with many operations at once"
 }
 
 // crashAtApproval lets the server die while it records a person's yes.
@@ -59,7 +69,7 @@ func crashAtApproval(point string) func(context.Context, *stage) error {
 		if err != nil {
 			return err
 		}
-		if _, err := st.byPerson(ctx, p, "approve"); errors.As(err, new(*notDrilled)) {
+		if err := st.byPerson(ctx, p, "approve"); errors.As(err, new(*refused)) {
 			return err // any other trouble is the crash
 		}
 		if err := st.dead(ctx, p, point); err != nil {
@@ -73,7 +83,7 @@ func crashAtApproval(point string) func(context.Context, *stage) error {
 			return err
 		}
 		if a.Operation.State == "awaiting_approval" { // the yes was lost with the server
-			if _, err := st.byPerson(ctx, p, "approve"); err != nil {
+			if err := st.byPerson(ctx, p, "approve"); err != nil {
 				return err
 			}
 		}

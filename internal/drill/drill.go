@@ -104,6 +104,13 @@ func Run(ctx context.Context, opts Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
+	subjects, err := newSubjects(opts)
+	if err != nil {
+		return nil, err
+	}
+	if err := reach(ctx, subjects); err != nil {
+		return nil, err
+	}
 	dir, err := os.MkdirTemp("", "onceward-drill-")
 	if err != nil {
 		return nil, fmt.Errorf("make a folder for drills: %w", err)
@@ -112,11 +119,7 @@ func Run(ctx context.Context, opts Options) (*Report, error) {
 	r := &runner{opts: opts, dir: dir}
 	report := &Report{Run: opts.RunID, Started: opts.Now().UTC(), Ledger: opts.LedgerIs}
 	var tasks []task
-	for i := range opts.Subjects {
-		s, err := newSubject(&opts.Subjects[i], opts)
-		if err != nil {
-			return nil, fmt.Errorf("drill %s: %w", opts.Subjects[i].Tool.Info().Name, err)
-		}
+	for _, s := range subjects {
 		report.Tools = append(report.Tools, s.describe())
 		for _, sc := range scenarios {
 			tasks = append(tasks, task{s, sc})
@@ -127,6 +130,25 @@ func Run(ctx context.Context, opts Options) (*Report, error) {
 	report.Ended = opts.Now().UTC()
 	report.sum()
 	return report, ctx.Err()
+}
+
+// Check finds out, before anything is written or asked, whether the subjects can
+// be drilled with their inputs and with the fields that were named.
+func Check(opts Options) error {
+	_, err := newSubjects(opts)
+	return err
+}
+
+func newSubjects(opts Options) ([]*subject, error) {
+	var list []*subject
+	for i := range opts.Subjects {
+		s, err := newSubject(&opts.Subjects[i], opts)
+		if err != nil {
+			return nil, fmt.Errorf("drill %s: %w", opts.Subjects[i].Tool.Info().Name, err)
+		}
+		list = append(list, s)
+	}
+	return list, nil
 }
 
 // run runs the tasks, some at a time and the long ones first, and returns their

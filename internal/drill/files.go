@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -19,6 +20,19 @@ const (
 	JUnitFile = "junit.xml"
 	HTMLFile  = "report.html"
 )
+
+// CanWrite makes the folder of a report and tries to write there, so that a long
+// drill does not end with nowhere to tell it.
+func CanWrite(dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("make folder for the report: %w", err)
+	}
+	f, err := os.CreateTemp(dir, ".onceward-drill-")
+	if err != nil {
+		return fmt.Errorf("write report: %w", err)
+	}
+	return errors.Join(f.Close(), os.Remove(f.Name()))
+}
 
 // WriteFiles writes the report into a folder, which is made if it is not there:
 // JSON, JUnit XML and one HTML page that needs nothing else.
@@ -98,10 +112,10 @@ func (r *Report) writeJUnit(w io.Writer) error {
 				c.Error = &junitText{Message: row.Why, Text: row.Log}
 				s.Errors++
 			case NotApplicable, NotDrilled:
-				c.Skipped = &junitText{Message: string(row.Verdict) + ": " + row.Why}
+				c.Skipped = &junitText{Message: said(string(row.Verdict), row.Why)}
 				s.Skipped++
 			case Kept, Outside:
-				c.Out = strings.TrimSpace(fmt.Sprintf("%s: %s %s", row.Verdict, row.Why, changeText(row.Change)))
+				c.Out = said(string(row.Verdict), row.Why, changeText(row.Change))
 			}
 			s.Cases = append(s.Cases, c)
 		}
@@ -121,6 +135,11 @@ func (r *Report) writeJUnit(w io.Writer) error {
 	return err
 }
 
+// said joins what there is to say.
+func said(parts ...string) string {
+	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), ": ")
+}
+
 func plainSeconds(d time.Duration) string { return fmt.Sprintf("%.3f", d.Seconds()) }
 
 func changeText(c *Change) string {
@@ -130,7 +149,14 @@ func changeText(c *Change) string {
 	return fmt.Sprintf("%s:%d: %s: %s", c.File, c.Line, c.Field, c.Sentence)
 }
 
-func (r *Report) writeHTML(w io.Writer) error { return page.Execute(w, r) }
+func (r *Report) writeHTML(w io.Writer) error {
+	var b strings.Builder
+	if err := page.Execute(&b, r); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, visible(b.String()))
+	return err
+}
 
 // page is the report for a browser: no script, nothing from elsewhere; every
 // value is escaped by html/template.

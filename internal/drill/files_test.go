@@ -53,6 +53,12 @@ func TestReportsHoldHostileTextAsText(t *testing.T) {
 	if !strings.Contains(html, "&lt;script") || !strings.Contains(html, "</html>") {
 		t.Error("the page does not show the text")
 	}
+	if strings.ContainsAny(html, "\x00\x1b") || !strings.Contains(html, `\x1b`) {
+		t.Error("the page has control bytes, or does not show them")
+	}
+	if junit := string(read(JUnitFile)); strings.Contains(junit, `: "`) || strings.Contains(junit, ":<") {
+		t.Error("junit.xml has a colon with nothing behind it")
+	}
 	var back Report
 	if err := json.Unmarshal(read(JSONFile), &back); err != nil || len(back.Rows) != len(r.Rows) || back.Rows[0].Change.Line != 7 {
 		t.Errorf("%v, %+v", err, back)
@@ -83,6 +89,9 @@ func TestTheTableSaysWhatToChangeAndWhatIsLeft(t *testing.T) {
 	var b strings.Builder
 	if err := r.WriteTable(&b); err != nil {
 		t.Fatal(err)
+	}
+	if strings.ContainsAny(b.String(), "\x00\x1b") {
+		t.Error("a terminal would obey the text")
 	}
 	for _, want := range []string{"c.yaml:7: ", "Left behind", "key drill-r1-1", "1 broken. 1 trouble. 1 not drilled. 1 outside the promise. 1 not applicable. 1 as promised."} {
 		if !strings.Contains(b.String(), want) {

@@ -177,27 +177,34 @@ func (st *stage) awaitingApproval(ctx context.Context, crash string) (Process, e
 	return p, nil
 }
 
-// byPerson asks for what a person does; a server that does not know it cannot be
-// drilled in it.
-func (st *stage) byPerson(ctx context.Context, p Process, action string) (answer, error) {
-	a, err := st.act(ctx, p, action, map[string]string{"reason": "onceward drill"})
-	switch {
-	case err != nil:
-		return a, err
-	case a.Code == "route_not_found" || a.Code == "method_not_allowed":
-		return a, &notDrilled{"this version takes no answer of a person (POST /v1/operations/{id}/" + action + ")"}
-	case a.Status/100 != 2 && a.Status != http.StatusConflict:
-		return a, &notDrilled{fmt.Sprintf("a person's answer (%s) was refused: %d %s %s", action, a.Status, a.Code, a.Detail)}
+// byPerson answers as a person does, for what was shown. A conflict is an answer
+// that came too late; any other refusal is the drill's own fault.
+func (st *stage) byPerson(ctx context.Context, p Process, action string) error {
+	st.mu.Lock()
+	shown := st.op
+	st.mu.Unlock()
+	body := map[string]string{"digest": shown.Digest, "reason": "onceward drill"}
+	if action == "approve" {
+		body["contract_version"] = shown.ContractVersion
 	}
-	return a, nil
+	a, err := st.act(ctx, p, action, body)
+	if err == nil && a.Status/100 != 2 && a.Status != http.StatusConflict {
+		return &refused{fmt.Sprintf("a person's answer (%s) was refused: %d %s %s", action, a.Status, a.Code, a.Detail)}
+	}
+	return err
 }
+
+// refused is what a server says to a request of the drill that it should take.
+type refused struct{ why string }
+
+func (e *refused) Error() string { return e.why }
 
 func approvalRejected(ctx context.Context, st *stage) error {
 	p, err := st.awaitingApproval(ctx, "")
 	if err != nil {
 		return err
 	}
-	if _, err := st.byPerson(ctx, p, "reject"); err != nil {
+	if err := st.byPerson(ctx, p, "reject"); err != nil {
 		return err
 	}
 	return st.settle(ctx, p)
@@ -216,13 +223,13 @@ func approvalSpentTwice(ctx context.Context, st *stage) error {
 	if err != nil {
 		return err
 	}
-	if _, err := st.byPerson(ctx, p, "approve"); err != nil {
+	if err := st.byPerson(ctx, p, "approve"); err != nil {
 		return err
 	}
 	if err := st.settle(ctx, p); err != nil {
 		return err
 	}
-	if _, err := st.byPerson(ctx, p, "approve"); err != nil {
+	if err := st.byPerson(ctx, p, "approve"); err != nil {
 		return err
 	}
 	if _, err := st.accepted(ctx, p, st.input, callerWait); err != nil {

@@ -2,6 +2,7 @@ package drill
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"strconv"
 	"time"
@@ -53,7 +54,7 @@ var Scenarios = append(append([]*Scenario{
 	{Name: "replay/after-crash", Title: "a replay after the server died with the answer in its hand", run: replayAfterCrash, unknown: true},
 	{Name: "approval/rejected", Title: "a person says no", run: approvalRejected, needs: needsApproval, approves: true, ends: []string{"cancelled"}},
 	{Name: "approval/expired", Title: "nobody answers in time", run: approvalExpired, needs: needsApproval, approves: true, alter: shortApproval, ends: []string{"cancelled"}},
-	{Name: "approval/spent-twice", Title: "a yes is given, spent and given again", run: approvalSpentTwice, needs: needsApproval, approves: true, once: true},
+	{Name: "approval/spent-twice", Title: "a yes is given, spent and given again", run: approvalSpentTwice, needs: needsYes, approves: true, once: true},
 	{Name: "credentials-revoked", Title: "the provider refuses the credential, a person mends it", run: credentialsRevoked, once: true},
 	{Name: "rate-limited", Title: "the provider answers 429 twice", run: rateLimited, unknown: true, needs: needsRetries},
 	{Name: "key-memory-expired", Title: "the provider forgets its key before the outcome is known", run: keyMemoryExpired, unknown: true, once: true, needs: needsWindow, alter: shortWindow, blame: windowBroken},
@@ -119,6 +120,20 @@ func needsApproval(s *subject) (Verdict, string) {
 	}
 	if s.asking == nil {
 		return NotDrilled, "neither the example input nor a change of it needs approval by approval.when: give an --input that does"
+	}
+	return "", ""
+}
+
+// needsYes: a yes has to count when the drill says it, and a drill is one person.
+func needsYes(s *subject) (Verdict, string) {
+	if v, why := needsApproval(s); v != "" {
+		return v, why
+	}
+	switch rule, _ := s.Tool.Approval(); {
+	case rule.SeparateRequester:
+		return NotDrilled, "the contract wants another person than the one who asked (separate_requester), and a drill is one person"
+	case rule.Quorum > 1:
+		return NotDrilled, fmt.Sprintf("the contract wants a yes of %d people (quorum), and a drill is one person", rule.Quorum)
 	}
 	return "", ""
 }

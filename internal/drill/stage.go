@@ -129,6 +129,8 @@ func (st *stage) without() []string {
 	out := []string{"spec.sandbox"}
 	if !st.sc.approves {
 		out = append(out, "spec.approval")
+	} else if _, found := st.s.Tool.FieldLine("spec.approval.remind"); found {
+		out = append(out, "spec.approval.remind") // they would be operations of other contracts
 	}
 	if r := st.s.info.Policy.Rate; r.Count > 0 && r.Per/time.Duration(r.Count) > 200*time.Millisecond {
 		out = append(out, "spec.rate")

@@ -1,10 +1,17 @@
 package drill
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
 )
+
+var errNone = errors.New("none here")
+
+func noServer(context.Context, Launch) (Process, error) { return nil, errNone }
+
+func noLedger(context.Context, string) (string, func() error, error) { return "", nil, errNone }
 
 func TestLedgerThatCannotBeRemovedIsTold(t *testing.T) {
 	t.Parallel()

@@ -3,9 +3,12 @@ package drill
 import (
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
+	"unicode"
+	"unicode/utf8"
 )
 
 // WriteTable writes the report for a terminal.
@@ -21,7 +24,7 @@ func (r *Report) WriteTable(out io.Writer) error {
 		table(&b, r.rowsOf(t.Name))
 	}
 	r.words(&b)
-	_, err := io.WriteString(out, b.String())
+	_, err := io.WriteString(out, visible(b.String()))
 	return err
 }
 
@@ -53,7 +56,7 @@ func (r *Report) words(b *strings.Builder) {
 		fmt.Fprintf(b, "\nLeft behind at the provider (keys hold drill-%s):\n", r.Run)
 		for i := range left {
 			row := &left[i]
-			fmt.Fprintf(b, "  %s, %s: key %s, references %s\n", row.Tool, row.Scenario, strings.Join(row.Keys, " "), orNone(row.References))
+			fmt.Fprintf(b, "  %s, %s: key %s, references %s\n", row.Tool, row.Scenario, oneLine(strings.Join(row.Keys, " ")), oneLine(orNone(row.References)))
 		}
 		for i := range r.Tools {
 			if t := &r.Tools[i]; t.Compensation != "" {
@@ -80,3 +83,18 @@ func orNone(list []string) string {
 func seconds(d time.Duration) string { return fmt.Sprintf("%.1fs", d.Seconds()) }
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+// visible writes what a terminal or a page would obey, or not show, as an escape:
+// references are a provider's text.
+func visible(s string) string {
+	var b strings.Builder
+	for _, r := range s {
+		if r == utf8.RuneError || !unicode.IsPrint(r) && r != '\n' && r != '\t' {
+			escaped := strconv.QuoteToASCII(string(r))
+			b.WriteString(escaped[1 : len(escaped)-1])
+			continue
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
