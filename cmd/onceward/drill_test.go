@@ -190,6 +190,39 @@ func TestAProviderThatBreaksItsWordIsFound(t *testing.T) {
 	}
 }
 
+func TestADrillIsRefusedBeforeItAsksOrWrites(t *testing.T) {
+	t.Parallel()
+	provider := proctest.NewProvider(t)
+	dir := t.TempDir()
+	file, input, taken := filepath.Join(dir, "tickets.yaml"), filepath.Join(dir, "input.json"), filepath.Join(dir, "taken")
+	for name, text := range map[string]string{file: shortSettle, input: `{"event_id":"e"}`, taken: ""} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	own := []string{"--contracts", file, "--input", input}
+	for says, args := range map[string][]string{
+		"--provider-lateness cannot be negative": append(own[:4:4], "--provider-lateness=-1s"),
+		"--scale has to be greater than 0":       append(own[:4:4], "--scale", "0"),
+		"--parallel has to be at least 1":        append(own[:4:4], "--parallel", "0"),
+		"--answer-within has to be greater":      append(own[:4:4], "--answer-within", "0s"),
+		"no report can be written to --out":      append(own[:4:4], "--out", filepath.Join(taken, "report")),
+		`the input field "nope"`:                 append(own[:4:4], "--key-field", "nope"),
+		"volatile field":                         append(own[:4:4], "--volatile", "nope"),
+		"--input is for a contract of your own":  {"--demo", "--input", input},
+	} {
+		cmd := exec.CommandContext(t.Context(), proctest.Binary(t), append([]string{"drill"}, args...)...)
+		cmd.Dir, cmd.Env = dir, append(os.Environ(), "SIM_URL="+provider.URL)
+		said, _ := cmd.CombinedOutput() // its code says it
+		if code := cmd.ProcessState.ExitCode(); code != exitUsage || !strings.Contains(string(said), says) || strings.Contains(string(said), "WRITES") {
+			t.Errorf("%q: exit %d\n%s", args, code, said)
+		}
+	}
+	if n := provider.Summary().Count; n != 0 {
+		t.Errorf("%d effects at the provider", n)
+	}
+}
+
 func TestReplicasAreDrilledOnPostgreSQLToo(t *testing.T) {
 	t.Parallel()
 	code, report, said := runDrills(t, nil, "tickets.create", "--demo", "--db", testdb.Postgres(t), "--scenario", "two-replicas,crash/record.before_commit")
