@@ -28,6 +28,9 @@ func (o *Operation) Advice() Advice {
 	case StateAwaitingApproval:
 		return Advice{Retryable: true, Sentence: "It has not happened: a person has to approve it first. Meanwhile " + ask + "."}
 	case StateReady:
+		if open && o.ResendConfirmed {
+			return Advice{Retryable: true, SideEffectPossible: true, Sentence: "It may have happened, and a person accepted that it may happen a second time: it is sent again by itself. " + strings.ToUpper(ask[:1]) + ask[1:] + "."}
+		}
 		if open {
 			return Advice{Retryable: true, SideEffectPossible: true, Sentence: "It may have happened and is sent again safely by itself: " + ask + "."}
 		}

@@ -201,8 +201,8 @@ func measure(r *httpapi.Report, drill json.RawMessage) section {
 	figures := table{Title: "Rates", Head: []string{"figure", "value"}, Rows: [][]string{
 		{"duplicates that made no second effect (replayed and joined, of all requests)", rate(r.Total.Replayed+r.Total.Joined, requests(r.Total))},
 		{"operations whose outcome became unknown, of fresh requests", rate(unknown, r.Total.Fresh)},
-		{"median time to settle an unknown outcome", r.Unknowns.Median.String()},
-		{"longest time to settle one", r.Unknowns.Longest.String()},
+		{"median time until an unknown outcome was settled, or a person was asked", r.Unknowns.Median.String()},
+		{"longest such time", r.Unknowns.Longest.String()},
 	}}
 	s := section{Title: "Measure", Serves: "EU AI Act Art. 12(2)(b) and (c): facts for monitoring after placing on the market, and of operation. Art. 15 (robustness): what faults did.",
 		Tables: []table{figures, breaches(r), chainTable(r)}}
