@@ -99,8 +99,12 @@ func (st *stage) moreConfirmed(references []string) {
 	}
 }
 
-// byLookUp asks the provider itself. A look-up that lags is asked until it shows
-// what the answers told of, or settle is over.
+// patienceMax bounds how long a look-up is asked for what the answers told of.
+const patienceMax = 30 * time.Second
+
+// byLookUp asks the provider itself, until the look-up shows what the answers
+// told of, or settle is over: undivided, because a provider that does later what
+// it has accepted does not hurry for a drill.
 func (st *stage) byLookUp(ctx context.Context, expected int) (n int, references []string, err error) {
 	if !st.s.probes() {
 		return 0, nil, fmt.Errorf("there is no look-up")
@@ -110,9 +114,9 @@ func (st *stage) byLookUp(ctx context.Context, expected int) (n int, references 
 	if err != nil {
 		return 0, nil, err
 	}
-	until := time.Now()
+	until := st.ended.Add(min(st.s.info.Policy.Settle, patienceMax))
 	if st.s.Tool.LooksLate() {
-		until = until.Add(st.s.waits.settle)
+		until = time.Now().Add(st.s.waits.settle)
 	}
 	for {
 		ev := st.r.opts.Provider.Send(ctx, req, onceward.SendOptions{Deadline: st.s.info.Policy.ProbeDeadline, Hosts: st.direct.Info().Hosts})

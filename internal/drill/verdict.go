@@ -280,7 +280,7 @@ func (st *stage) falselyDone() *Change {
 		}
 		if j := st.through.Judge(st.probed(), evidenceOf(x)); j.Verdict == onceward.VerdictDone {
 			if st.s.probes() {
-				return st.s.change("spec.probe.found", fmt.Sprintf("the provider answered %d and the look-up shows nothing: look at its URL, at found and at ours, and whether it lags", x.Status))
+				return st.s.change("spec.probe.found", fmt.Sprintf("the provider answered %d and the look-up still shows nothing when settle is over: look at its URL, at found and at ours, and whether it appears later than settle", x.Status))
 			}
 			if strings.HasPrefix(j.Rule, "outcomes[") {
 				return st.s.change("spec."+j.Rule, "this rule calls an answer done that had no effect")

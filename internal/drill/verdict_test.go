@@ -66,7 +66,7 @@ func TestVerdictsCompareWithWhatTheClassPromises(t *testing.T) {
 		"a redirect, tried again and again":  {probedWith, "one-delivery", late, Row{State: "failed", Attempts: 5, Writes: 5}, []faultproxy.Exchange{{Forwarded: true, Status: 307}}, Broken, 8, "default: 307"},
 		"one request, two effects":           {probedWith, "one-delivery", late, Row{State: "succeeded", Effects: 2, Attempts: 1, Writes: 1}, nil, Broken, 7, "one request"},
 		"nothing answers":                    {probedWith, "one-delivery", late, Row{State: "outcome_unknown", Attempts: 1, Writes: 1}, []faultproxy.Exchange{{Forwarded: true, Err: io.ErrUnexpectedEOF}}, Trouble, 0, ""},
-		"done without effect":                {probedWith, "one-delivery", late, Row{State: "succeeded", Attempts: 1, Writes: 1}, []faultproxy.Exchange{wrote}, Broken, 13, "shows nothing"},
+		"done without effect":                {probedWith, "one-delivery", late, Row{State: "succeeded", Attempts: 1, Writes: 1}, []faultproxy.Exchange{wrote}, Broken, 13, "still shows nothing"},
 		"a needless human ask":               {probedWith, "answer-lost", late, Row{State: "needs_review", Effects: 1, Attempts: 1, Writes: 1}, nil, Broken, 13, "settled nothing"},
 		"never settled":                      {probedWith, "answer-lost", late, Row{State: "outcome_unknown", Effects: 1, Attempts: 1, Writes: 1}, nil, Broken, 4, "recovery_window"},
 		"more requests than attempts":        {probedWith, "answer-lost", late, Row{State: "succeeded", Effects: 1, Attempts: 1, Writes: 2}, nil, Broken, 0, ""},
