@@ -2,7 +2,6 @@ package drill
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -240,14 +239,11 @@ func (r *runner) one(ctx context.Context, n int, t task) (row Row) {
 	counting, cancel := context.WithTimeout(context.WithoutCancel(ctx), countWait)
 	defer cancel()
 	st.measure(counting)
-	var skip *notDrilled
 	switch {
 	case err == nil:
 		st.judge()
 	case ctx.Err() != nil:
 		row.Verdict, row.Why = NotDrilled, "the drill was stopped in the middle of it"
-	case errors.As(err, &skip):
-		row.Verdict, row.Why = NotDrilled, skip.why
 	case row.Verdict == Broken:
 	case row.Effects > 1 && !st.outside():
 		st.judge()
@@ -269,11 +265,6 @@ func (st *stage) play(ctx context.Context, dir string) error {
 	}
 	return st.sc.run(ctx, st)
 }
-
-// notDrilled ends a scenario that turned out to be impossible here.
-type notDrilled struct{ why string }
-
-func (e *notDrilled) Error() string { return e.why }
 
 // Select finds scenarios by name, or by what stands before the slash of their
 // names; all of them for an empty list.
