@@ -25,6 +25,7 @@ type client struct {
 	base  string
 	token string
 	http  *http.Client
+	other bool // what is asked is not onceward, as the bundled provider: it does not say its version
 }
 
 // reply is an answer of the server, as it came.
@@ -112,7 +113,7 @@ func (cl *client) do(ctx context.Context, method, path string, body any, header 
 	}
 	rep := &reply{status: res.StatusCode, header: res.Header, body: data}
 	switch kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type")); {
-	case res.StatusCode/100 == 2 && kind == "application/json" && json.Valid(data) && res.Header.Get(httpapi.VersionHeader) != "":
+	case res.StatusCode/100 == 2 && kind == "application/json" && json.Valid(data) && (cl.other || res.Header.Get(httpapi.VersionHeader) != ""):
 		return rep, nil
 	case kind != "application/problem+json":
 		return nil, stranger(cl.base, fmt.Sprintf("it answered %d with %s", res.StatusCode, orNothing(kind)))

@@ -164,7 +164,7 @@ func (d *demo) settled(ctx context.Context, tool, input string) (answerView, err
 
 // row asks the provider how many effects there are, and notes the scene.
 func (d *demo) row(ctx context.Context, scene string, deliveries int, a answerView, reference string, want int, state, settled string) error {
-	provider := client{base: d.sim, http: d.client.http}
+	provider := client{base: d.sim, http: d.client.http, other: true}
 	rep, err := provider.do(ctx, http.MethodGet, "/effects?reference="+url.QueryEscape(reference), nil)
 	if err != nil {
 		return err
@@ -182,7 +182,7 @@ func (d *demo) row(ctx context.Context, scene string, deliveries int, a answerVi
 
 // fault makes the provider's next write under a reference go wrong.
 func (d *demo) fault(ctx context.Context, system, reference, name string) error {
-	provider := client{base: d.sim, http: d.client.http}
+	provider := client{base: d.sim, http: d.client.http, other: true}
 	_, err := provider.do(ctx, http.MethodPost, "/faults", map[string]any{
 		"system": system, "match": map[string]any{"reference": reference}, "faults": []map[string]any{{"fault": name}},
 	})
