@@ -32,13 +32,10 @@ func readable(trace string) string {
 	return b.String()
 }
 
-// TestDrill tries one seed and prints what happened, and the trace's hash: the
+// TestDrill tries one seed, the first if none is given, and prints what happened, and the trace's hash: the
 // same seed gives the same hash.
 func TestDrill(t *testing.T) {
-	if *seedFlag == 0 {
-		t.Skip("no seed is given: make drill SEED=1")
-	}
-	p := NewPlan(*seedFlag)
+	p := NewPlan(max(*seedFlag, 1))
 	r := run(t, p, bug{}, true)
 	if r.Rule != "" {
 		explain(t, p, r.Rule, bug{})
@@ -214,10 +211,11 @@ func (s *total) String() string {
 	return b.String()
 }
 
-// TestSoak tries fresh seeds for as long as it is told, on two cores.
+// TestSoak tries fresh seeds for as long as it is told, on two cores; untold, for a second.
 func TestSoak(t *testing.T) {
-	if *soakFlag == 0 {
-		t.Skip("no duration is given: make soak")
+	length := *soakFlag
+	if length == 0 {
+		length = time.Second // make soak says how long
 	}
 	from, next, sums := freshFrom(), atomic.Uint64{}, &total{}
 	began := time.Now()
@@ -226,7 +224,7 @@ func TestSoak(t *testing.T) {
 		for worker := range 2 {
 			t.Run(strconv.Itoa(worker+1), func(t *testing.T) {
 				t.Parallel()
-				for time.Since(began) < *soakFlag && !t.Failed() {
+				for time.Since(began) < length && !t.Failed() {
 					p := NewPlan(from + next.Add(1) - 1)
 					r := run(t, p, bug{}, false)
 					sums.add(&r)

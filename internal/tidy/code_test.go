@@ -287,7 +287,7 @@ const binary = "cmd/onceward"
 func TestProgramContainsNothingForTests(t *testing.T) {
 	t.Parallel()
 	if !repository(t).has(binary) {
-		t.Skip("there is no " + binary + " in this tree")
+		t.Fatal("there is no " + binary + " in this tree")
 	}
 	list := exec.CommandContext(t.Context(), "go", "list", "-deps", "./"+binary)
 	list.Dir = repositoryRoot(t)
