@@ -63,7 +63,7 @@ bin/withpg:
 	@CGO_ENABLED=0 go build -o $@ ./internal/testdb/cmd/withpg
 
 .PHONY: test
-test: bin/withpg ## run all tests, around them a throw-away PostgreSQL
+test: bin/withpg ## run all tests, around them a throw-away PostgreSQL; none skips itself
 	bin/withpg -set fsync=$(PG_FSYNC) -- go test -timeout $(TEST_TIMEOUT) $(TESTFLAGS) $(PKG)
 
 .PHONY: race

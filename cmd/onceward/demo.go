@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/onceward/onceward/examples"
+	"github.com/onceward/onceward/internal/freeport"
 	"github.com/onceward/onceward/internal/simprovider"
 	"github.com/onceward/onceward/internal/webserver"
 )
@@ -113,7 +114,7 @@ func (d *demo) setUp(ctx context.Context) (cleanup func(), err error) {
 	go func() { _ = serveSim(sctx, simprovider.New(simprovider.Options{}), l); close(served) }()
 	undo = append(undo, func() { stop(); <-served })
 	d.sim = "http://" + l.Addr().String()
-	if d.listen, err = freeAddress(ctx); err != nil {
+	if d.listen, err = freeport.Address(ctx); err != nil {
 		return cleanup, err
 	}
 	d.client = &client{base: "http://" + d.listen, http: httpClient(90 * time.Second)}
@@ -141,14 +142,6 @@ func (d *demo) start(ctx context.Context, crash string) (err error) {
 }
 
 func (d *demo) say(format string, args ...any) { fmt.Fprintf(d.out, format+"\n", args...) }
-
-func freeAddress(ctx context.Context) (string, error) {
-	l, err := webserver.Listen(ctx, "127.0.0.1:0", false)
-	if err != nil {
-		return "", err
-	}
-	return l.Addr().String(), l.Close()
-}
 
 func (d *demo) whatNext() {
 	d.say(`

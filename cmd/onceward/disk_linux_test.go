@@ -12,6 +12,7 @@ import (
 
 	"github.com/onceward/onceward/internal/proctest"
 	"github.com/onceward/onceward/internal/simprovider"
+	"github.com/onceward/onceward/internal/testneed"
 )
 
 // smallDisk is a file system of a few megabytes, with a SQLite ledger on it.
@@ -27,19 +28,7 @@ const smallDiskBytes = 4 << 20
 func newSmallDisk(t *testing.T) *smallDisk {
 	t.Helper()
 	proctest.Binary(t)
-	d := &smallDisk{T: t, dir: t.TempDir(), provider: proctest.NewProvider(t)}
-	err := syscall.Mount("tmpfs", d.dir, "tmpfs", 0, fmt.Sprintf("size=%d,mode=700", smallDiskBytes))
-	if errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.EACCES) {
-		t.Skipf("skipped where this account may not mount a small disk (%v): run it as root; store/sqlite tests a full disk by faults in its file layer", err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := syscall.Unmount(d.dir, 0); err != nil {
-			t.Errorf("unmount the small disk: %v", err)
-		}
-	})
+	d := &smallDisk{T: t, dir: testneed.SmallDisk(t, smallDiskBytes), provider: proctest.NewProvider(t)}
 	d.server = proctest.NewServer(t, "sqlite:"+filepath.Join(d.dir, "ledger.db"), []string{simContracts(t)}, "SIM_URL="+d.provider.URL)
 	d.server.Start("")
 	return d

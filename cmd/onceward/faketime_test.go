@@ -13,6 +13,7 @@ import (
 	"github.com/onceward/onceward/internal/proctest"
 	"github.com/onceward/onceward/internal/simprovider"
 	"github.com/onceward/onceward/internal/testdb"
+	"github.com/onceward/onceward/internal/testneed"
 )
 
 // slowTicket is a probed write whose effect may come late, with times so short
@@ -51,7 +52,7 @@ func newJumping(t *testing.T, fault simprovider.Fault) *jumping {
 	t.Helper()
 	libraries, err := filepath.Glob("/usr/lib*/*/faketime/libfaketime.so.1")
 	if err != nil || len(libraries) == 0 {
-		t.Skipf("skipped without libfaketime (Debian: apt-get install libfaketime; %v): the root package's tests step the clock of a real PostgreSQL in SQL", err)
+		testneed.Missing(t, fmt.Sprintf("no libfaketime (Debian: apt-get install libfaketime; %v)", err))
 	}
 	proctest.Binary(t)
 	// Why not the test's own folder: its parent is closed to the server's account.

@@ -23,6 +23,7 @@ import (
 	"github.com/onceward/onceward/committer"
 	"github.com/onceward/onceward/contract"
 	"github.com/onceward/onceward/internal/faultproxy"
+	"github.com/onceward/onceward/internal/freeport"
 	"github.com/onceward/onceward/provider/httpcall"
 	"github.com/onceward/onceward/store/sqlite"
 	"github.com/onceward/onceward/worker"
@@ -101,12 +102,10 @@ func (w *world) open(t *testing.T, file string, env map[string]string) {
 // start starts a server and waits until it takes connections.
 func start(t *testing.T, command func(port string) *exec.Cmd) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	address, err := freeport.Address(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	address := l.Addr().String()
-	_ = l.Close()
 	_, port, _ := net.SplitHostPort(address)
 	cmd := command(port)
 	var said bytes.Buffer

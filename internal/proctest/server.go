@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/onceward/onceward/internal/crashpoint"
+	"github.com/onceward/onceward/internal/freeport"
 )
 
 // Server is one onceward process.
@@ -47,9 +48,11 @@ func NewServer(tb testing.TB, db string, contracts []string, env ...string) *Ser
 // FreeAddress returns a loopback address that was free a moment ago.
 func FreeAddress(tb testing.TB) string {
 	tb.Helper()
-	l := listen(tb)
-	defer l.Close()
-	return l.Addr().String()
+	address, err := freeport.Address(tb.Context())
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return address
 }
 
 // URL is the server's address.

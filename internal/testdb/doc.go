@@ -9,7 +9,7 @@
 //     started again ([Server]). A second or two each.
 //
 // A test never passes by lacking a database: it is skipped with the reason, or
-// fails where EnvRequire is set, as make test sets it.
+// fails, as package testneed says.
 //
 // Servers run with fsync=off unless a setting says otherwise. Why: what these
 // tests prove is the order and the isolation of commits, and what survives the
@@ -17,6 +17,6 @@
 // the kernel, synced or not. Only a power cut does, and no test here cuts the
 // power; measurements that pay for durability set fsync=on.
 //
-// The package must not know Onceward: it imports nothing of this module, so
-// that any package may use it in its tests. Start reading at testdb.go.
+// The package must not know Onceward: it imports nothing of this module
+// but helpers that know it as little, so that any package may use it in its tests. Start reading at testdb.go.
 package testdb

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	mathrand "math/rand/v2"
 	"net"
 	"net/url"
 	"os"
@@ -18,6 +17,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/onceward/onceward/internal/freeport"
 )
 
 // Limits of a server's life.
@@ -96,7 +97,7 @@ func Open(ctx context.Context, options Options) (*Server, error) {
 		return nil, errors.Join(err, s.Close())
 	}
 	for try := 1; ; try++ {
-		if s.port, err = freePort(ctx); err == nil {
+		if s.port, err = freeport.Find(ctx); err == nil {
 			err = s.Start(ctx)
 		}
 		if err == nil {
@@ -336,23 +337,4 @@ func (s *Server) logTail() string {
 		return ""
 	}
 	return "\nits log ends with:\n" + string(tail)
-}
-
-// freePort finds a loopback port that nobody listens on. Why below 32768: from
-// there on the kernel hands ports to outgoing connections, and one of those
-// could sit on ours while the server is down.
-func freePort(ctx context.Context) (int, error) {
-	const low, high, tries = 20000, 32000, 100
-	var lastErr error
-	for range tries {
-		port := low + mathrand.IntN(high-low)
-		var config net.ListenConfig
-		listener, err := config.Listen(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
-		if err != nil {
-			lastErr = err
-			continue
-		}
-		return port, listener.Close()
-	}
-	return 0, fmt.Errorf("find a free port between %d and %d: %w", low, high, lastErr)
 }

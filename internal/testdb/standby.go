@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/onceward/onceward/internal/freeport"
 )
 
 // standbyWait bounds how long a standby may take to follow, and to become a
@@ -59,7 +61,7 @@ func (s *Server) openStandby(ctx context.Context, through string) (*Server, erro
 	if err := standby.runLogged(ctx, backup); err != nil {
 		return nil, errors.Join(err, standby.Close())
 	}
-	if standby.port, err = freePort(ctx); err == nil {
+	if standby.port, err = freeport.Find(ctx); err == nil {
 		err = standby.Start(ctx)
 	}
 	if err != nil {

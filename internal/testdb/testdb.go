@@ -13,6 +13,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/onceward/onceward/internal/testneed"
 )
 
 // The environment between cmd/withpg and the tests.
@@ -20,8 +22,6 @@ const (
 	// EnvDSN is the postgres:// URL of the server in which Postgres makes its
 	// schemas; its account may create and drop them. Empty: there is none.
 	EnvDSN = "ONCEWARD_TEST_POSTGRES"
-	// EnvRequire set to 1 turns a missing PostgreSQL into a failure.
-	EnvRequire = "ONCEWARD_TEST_REQUIRE_POSTGRES"
 )
 
 // Limits of the work on a schema.
@@ -37,12 +37,12 @@ const (
 // and is dropped when the test ends: close what uses it before that, in a
 // Cleanup registered after this call. A transaction that is still open by then
 // fails the test. Without a server the test is skipped, or fails, with the
-// reason (see EnvRequire).
+// reason (see testneed).
 func Postgres(tb testing.TB) string {
 	tb.Helper()
 	dsn := os.Getenv(EnvDSN)
 	if dsn == "" {
-		missing(tb, os.Getenv(EnvRequire), EnvDSN+" is empty: run make test, which starts a PostgreSQL around the tests, "+
+		testneed.Missing(tb, EnvDSN+" is empty: run make test, which starts a PostgreSQL around the tests, "+
 			"or set it to the postgres:// URL of a server in which schemas may be made and dropped")
 	}
 	return freshSchema(tb, dsn)
@@ -51,7 +51,7 @@ func Postgres(tb testing.TB) string {
 // Cluster starts a server of the test's own, with PostgreSQL settings
 // ("name=value") on top of this package's, and closes it when the test ends.
 // The log of a failed test's server is quoted. Without PostgreSQL's programs
-// the test is skipped, or fails, with the reason (see EnvRequire).
+// the test is skipped, or fails, with the reason (see testneed).
 func Cluster(tb testing.TB, settings ...string) *Server {
 	tb.Helper()
 	return ClusterWith(tb, Options{Settings: settings})
@@ -77,21 +77,12 @@ func ClusterWith(tb testing.TB, options Options) *Server {
 }
 
 // Installed skips or fails the test, with the reason, where PostgreSQL's
-// programs are missing (see EnvRequire).
+// programs are missing (see testneed).
 func Installed(tb testing.TB) {
 	tb.Helper()
 	if _, err := findBinaries(os.Getenv(EnvBinaries)); err != nil {
-		missing(tb, os.Getenv(EnvRequire), err.Error())
+		testneed.Missing(tb, err.Error())
 	}
-}
-
-// missing ends a test that cannot run for want of PostgreSQL.
-func missing(tb testing.TB, require, reason string) {
-	tb.Helper()
-	if require == "1" {
-		tb.Fatalf("testdb: PostgreSQL is required (%s=1) and missing: %s", EnvRequire, reason)
-	}
-	tb.Skipf("testdb: skipped without PostgreSQL: %s", reason)
 }
 
 // freshSchema makes a schema for one test and returns the DSN that leads to it.

@@ -2,10 +2,8 @@ package testdb
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -92,52 +90,6 @@ func TestTransactionLeftOpenIsReportedAndCutOff(t *testing.T) {
 	}
 	if _, err := culprit.Exec(t.Context(), "COMMIT"); err == nil {
 		t.Error("the open transaction could still commit")
-	}
-}
-
-// ending is a testing.TB that records how a test was ended.
-type ending struct {
-	testing.TB
-	skipped, failed string
-}
-
-func (e *ending) Helper() {}
-
-func (e *ending) Skipf(format string, args ...any) {
-	e.skipped = fmt.Sprintf(format, args...)
-	runtime.Goexit()
-}
-
-func (e *ending) Fatalf(format string, args ...any) {
-	e.failed = fmt.Sprintf(format, args...)
-	runtime.Goexit()
-}
-
-// endOf runs missing to its end.
-func endOf(require string) ending {
-	var e ending
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		missing(&e, require, "no server here")
-	}()
-	<-done
-	return e
-}
-
-func TestMissingPostgresSkipsWithTheReason(t *testing.T) {
-	t.Parallel()
-	got := endOf("")
-	if !strings.Contains(got.skipped, "no server here") || got.failed != "" {
-		t.Errorf("skipped with %q, failed with %q; want a skip with the reason", got.skipped, got.failed)
-	}
-}
-
-func TestMissingPostgresFailsWhereItIsRequired(t *testing.T) {
-	t.Parallel()
-	got := endOf("1")
-	if !strings.Contains(got.failed, "no server here") || got.skipped != "" {
-		t.Errorf("skipped with %q, failed with %q; want a failure with the reason", got.skipped, got.failed)
 	}
 }
 

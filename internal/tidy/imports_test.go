@@ -46,12 +46,14 @@ var directions = []direction{
 	{"catalog", []string{".", "contract"}, "contracts for real providers, and what loads them"},
 	{"internal/*", root, "an inner package knows the root and no other inner package"},
 	{"internal/crashpoint", nothing, "anybody may name a crash point, so it knows nobody"},
-	{"internal/testdb", nothing, "any test may use it, so it knows nobody"},
+	{"internal/freeport", nothing, "whoever tells a program where to listen may use it, so it knows nobody"},
+	{"internal/testneed", nothing, "any test may use it, so it knows nobody"},
+	{"internal/testdb", []string{"internal/freeport", "internal/testneed"}, "any test may use it, so it knows nothing that a test could be about"},
 	{"internal/faultproxy", nothing, "faults are put between two that do not know of it"},
 	{"internal/simprovider", nothing, "the judge of effects must not share code with the judged"},
 	{"internal/sim", nothing, "the judge of effects must not share code with the judged"},
 	{"internal/linear", nothing, "the judge of claims must not share code with the judged"},
-	{"internal/proctest", []string{".", "internal/simprovider"}, "it runs the built program against the provider, as processes"},
+	{"internal/proctest", []string{".", "internal/freeport", "internal/simprovider"}, "it runs the built program against the provider, as processes"},
 	{"internal/drill", []string{".", "contract", "internal/faultproxy"}, "it puts faults between the program and a provider, and asks the contract what there is"},
 	{"internal/tidy", nothing, "it reads the others and runs none of them"},
 	{"cmd/onceward", everything, "it wires"},
@@ -68,7 +70,7 @@ var importableByAll = map[string]string{
 var stores = []string{"store/memory", "store/sqlite", "store/postgres"}
 
 // testOnly are packages for tests; a program that is not a test needs none.
-var testOnly = []string{"store/storetest", "provider/providertest", "oncewardtest", "internal/testdb", "internal/proctest", "internal/tidy", "internal/linear"}
+var testOnly = []string{"store/storetest", "provider/providertest", "oncewardtest", "internal/testdb", "internal/testneed", "internal/proctest", "internal/tidy", "internal/linear"}
 
 // rowOf finds the row that governs a package, the one furthest down the tree.
 // The root's row governs the root alone.
@@ -192,7 +194,7 @@ func refusal(row direction, importPath string) string {
 		return "the root imports only the standard library"
 	case !isOurs:
 		return ""
-	case slices.ContainsFunc(testOnly, func(folder string) bool { return under(target, folder) && !under(row.folder, folder) }):
+	case slices.ContainsFunc(testOnly, func(folder string) bool { return under(target, folder) && !slices.Contains(testOnly, row.folder) }):
 		return "it is for tests"
 	case row.allows(target):
 		return ""
@@ -225,7 +227,7 @@ var homes = []home{
 	{"github.com/coreos/go-oidc/v3", []string{"internal/auth"}, "only signing in speaks OpenID"},
 	{"golang.org/x/oauth2", []string{"internal/auth"}, "only signing in speaks OAuth"},
 	{"github.com/spf13/cobra", []string{"cmd"}, "only commands know how commands are parsed"},
-	{"testing", []string{"store/storetest", "provider/providertest", "oncewardtest", "internal/testdb", "internal/proctest"}, "testing does not belong into a program"},
+	{"testing", []string{"store/storetest", "provider/providertest", "oncewardtest", "internal/testdb", "internal/testneed", "internal/proctest"}, "testing does not belong into a program"},
 }
 
 var dependencyHomes = rule{

@@ -3,11 +3,13 @@ package httpcall_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"testing"
 	"time"
 
 	"github.com/onceward/onceward"
+	"github.com/onceward/onceward/internal/testneed"
 	"github.com/onceward/onceward/provider/httpcall"
 	"github.com/onceward/onceward/provider/providertest"
 )
@@ -180,7 +182,7 @@ func TestAddressOfVersionSixIsListedWithAndWithoutBrackets(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "[::1]:0")
 	if err != nil {
-		t.Skipf("no IPv6 loopback here: %v", err)
+		testneed.Missing(t, fmt.Sprintf("no IPv6 loopback: %v", err))
 	}
 	up := providertest.NewUpstreamOn(t, l)
 	c := newClient(t, httpcall.Options{})

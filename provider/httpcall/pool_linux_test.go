@@ -7,12 +7,13 @@ import (
 	"time"
 
 	"github.com/onceward/onceward"
+	"github.com/onceward/onceward/internal/testneed"
 )
 
 func TestUnacknowledgedBytesAreDroppedWithinTheDeadline(t *testing.T) {
 	t.Parallel()
 	if ByteTail() != 0 {
-		t.Skip("this kernel has no TCP_USER_TIMEOUT")
+		testneed.Missing(t, "this kernel has no TCP_USER_TIMEOUT")
 	}
 	addr, _ := answering(t, "timeout=20")
 	c := New(Options{})

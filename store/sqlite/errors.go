@@ -3,6 +3,8 @@ package sqlite
 import (
 	"context"
 	"errors"
+	"io/fs"
+	"syscall"
 
 	"github.com/ncruces/go-sqlite3"
 
@@ -50,6 +52,9 @@ func failure(op string, err error) error {
 	}
 	var code sqlite3.ErrorCode
 	if errors.As(err, &code) {
+		if code == sqlite3.CANTOPEN && (errors.Is(err, syscall.EROFS) || errors.Is(err, fs.ErrPermission)) {
+			code = sqlite3.READONLY // a disk that was mounted so, or a mode
+		}
 		if m, ok := meanings[code]; ok {
 			return &onceward.Error{Code: m.code, Op: op, Message: m.message, Hint: m.hint, Err: err}
 		}

@@ -5,7 +5,7 @@
 //	withpg [-set name=value]... -- go test ./...
 //
 // The command finds the server's address in the environment as testdb.EnvDSN,
-// and testdb.EnvRequire set, so that no test skips itself. The server ends with
+// and testneed.EnvRequire set to 1 unless it is set, so that no test skips itself. The server ends with
 // the command, also after a failure or a signal, which the command is given
 // first; so does a folder for the command's temporary files. If the address is
 // already set, that server is used and none is started.
@@ -27,6 +27,7 @@ import (
 	"syscall"
 
 	"github.com/onceward/onceward/internal/testdb"
+	"github.com/onceward/onceward/internal/testneed"
 )
 
 // Exit statuses of our own.
@@ -96,7 +97,10 @@ func withServer(set settings, command []string, signals <-chan os.Signal, say io
 		return exitNotSetUp
 	}
 	status := withTemp(func(env []string) int {
-		env = append(env, testdb.EnvDSN+"="+server.DSN(), testdb.EnvRequire+"=1")
+		env = append(env, testdb.EnvDSN+"="+server.DSN())
+		if os.Getenv(testneed.EnvRequire) == "" {
+			env = append(env, testneed.EnvRequire+"=1")
+		}
 		return runCommand(command, env, signals, say)
 	}, say)
 	if err := server.Close(); err != nil {

@@ -18,6 +18,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/onceward/onceward/internal/testdb"
+	"github.com/onceward/onceward/internal/testneed"
 )
 
 // asWithpg makes this test binary withpg itself.
@@ -55,7 +56,7 @@ func statusIn(t *testing.T, err error) int {
 func TestCommandSeesAServerAndItsStatusIsPassedOn(t *testing.T) {
 	t.Parallel()
 	testdb.Installed(t)
-	script := `echo "$` + testdb.EnvDSN + `" "$` + testdb.EnvRequire + `" "$TMPDIR"; mktemp >&2; exit 7`
+	script := `echo "$` + testdb.EnvDSN + `" "$` + testneed.EnvRequire + `" "$TMPDIR"; mktemp >&2; exit 7`
 	cmd := withpg(t, nil, "-set", "max_connections=19", "--", "sh", "-c", script)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/onceward/onceward"
+	"github.com/onceward/onceward/internal/testneed"
 	"github.com/onceward/onceward/store/sqlite"
 )
 
@@ -15,17 +16,7 @@ import (
 // fails, so that a refused claim would be one that may be recorded.
 func TestClaimOnARealFullDiskIsRefusedAndNotRecorded(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=2m"); errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.EACCES) {
-		t.Skipf("skipped where this account may not mount a small disk (%v): run it as root", err)
-	} else if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := syscall.Unmount(dir, 0); err != nil {
-			t.Errorf("unmount the small disk: %v", err)
-		}
-	})
+	dir := testneed.SmallDisk(t, 2<<20)
 	s := open(t, filepath.Join(dir, "ledger.db"), sqlite.Options{})
 	first := claim("first")
 	apply(t, s, onceward.Change{After: first})
@@ -44,4 +35,27 @@ func TestClaimOnARealFullDiskIsRefusedAndNotRecorded(t *testing.T) {
 		t.Fatal(err)
 	}
 	apply(t, s, onceward.Change{After: big})
+}
+
+// Root may write whatever the mode of a file says, but not on such a disk; for
+// any other account the mode is enough.
+func TestAFileThatMayOnlyBeReadIsRefusedAsReadOnly(t *testing.T) {
+	t.Parallel()
+	root := os.Geteuid() == 0
+	dir := ""
+	if root {
+		dir = testneed.SmallDisk(t, 2<<20)
+	} else {
+		dir = t.TempDir()
+	}
+	path := filepath.Join(dir, "ledger.db")
+	if err := open(t, path, sqlite.Options{}).Close(); err != nil {
+		t.Fatal(err)
+	}
+	if root {
+		testneed.MakeReadOnly(t, dir)
+	} else if err := os.Chmod(path, 0o400); err != nil {
+		t.Fatal(err)
+	}
+	refused(t, path, sqlite.Options{}, onceward.CodeLedgerReadOnly, "cannot be written")
 }
