@@ -12,14 +12,14 @@ import (
 func (l *Ledger) dispatch(op *Operation, t Tool, mark *liveMark) <-chan *Operation {
 	recorded := make(chan *Operation, 1)
 	l.running.add()
-	go func() {
+	l.crew.do(l.detached, func() {
 		defer l.running.done()
 		defer close(recorded)
 		if stored := l.attempt(op, t); stored != nil {
 			recorded <- stored
 		}
 		l.live.remove(mark)
-	}()
+	})
 	return recorded
 }
 

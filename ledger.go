@@ -62,6 +62,7 @@ type Ledger struct {
 
 	startedAt time.Time // local
 	running   inflight  // detached dispatches
+	crew      crew      // does them
 	detached  context.Context
 	stop      context.CancelFunc
 	drain     sync.Once
@@ -87,6 +88,7 @@ func New(opts Options) (*Ledger, error) {
 	l := &Ledger{
 		opts: opts, store: opts.Store, writer: opts.Writer, tools: opts.Tools, provider: opts.Provider, log: opts.Log,
 		clock: &ledgerClock{local: opts.Clock}, wake: make(chan struct{}, 1), beating: make(chan struct{}, 1), draining: make(chan struct{}), gone: make(chan struct{}),
+		crew: crew{work: make(chan func())},
 	}
 	if l.writer == nil {
 		l.writer = DirectWriter{opts.Store}

@@ -1,8 +1,10 @@
 package onceward
 
 import (
+	"context"
 	"maps"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -134,4 +136,43 @@ func (f *inflight) wait() <-chan struct{} {
 		f.idle = make(chan struct{})
 	}
 	return f.idle
+}
+
+// crew runs functions beside their callers, each at once, on a goroutine of its
+// own, which waits for the next one afterwards.
+//
+// Why not a new goroutine each time: an attempt needs a deep stack, and to grow
+// a new one to it takes longer than to hand the work over (docs/performance.md).
+type crew struct {
+	work    chan func() // taken by whoever waits
+	waiting atomic.Int32
+}
+
+// crewMax bounds how many goroutines wait for work.
+const crewMax = 64
+
+// do runs fn. Whoever waits for work stops with the context.
+func (c *crew) do(ctx context.Context, fn func()) {
+	select {
+	case c.work <- fn:
+	default:
+		go c.serve(ctx, fn)
+	}
+}
+
+func (c *crew) serve(ctx context.Context, fn func()) {
+	for {
+		fn()
+		if c.waiting.Add(1) > crewMax {
+			c.waiting.Add(-1)
+			return
+		}
+		select {
+		case fn = <-c.work:
+			c.waiting.Add(-1)
+		case <-ctx.Done():
+			c.waiting.Add(-1)
+			return
+		}
+	}
 }

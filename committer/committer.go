@@ -34,8 +34,9 @@ type Committer struct {
 
 	mu     sync.Mutex
 	queue  []*entry
+	busy   bool // a batch is being committed, by the loop or by a lone caller
 	closed bool
-	ready  chan struct{} // holds one token while the queue is not empty
+	ready  chan struct{} // holds one token while the queue waits for the loop
 	done   chan struct{}
 }
 
@@ -65,8 +66,13 @@ func New(store onceward.Store, opts Options) *Committer {
 // back: the caller is answered CodeMayBeRecorded and has to ask again.
 func (c *Committer) Write(ctx context.Context, change onceward.Change) (onceward.Committed, error) {
 	e := &entry{change: change, ready: make(chan struct{})}
-	if err := c.push(e); err != nil {
+	alone, err := c.push(e, ctx.Done() == nil)
+	if err != nil {
 		return onceward.Committed{}, err
+	}
+	if alone {
+		c.commit([]*entry{e})
+		c.free()
 	}
 	select {
 	case <-e.ready:
@@ -104,18 +110,37 @@ func (c *Committer) Close() {
 	<-c.done
 }
 
-func (c *Committer) push(e *entry) error {
+// push queues an entry. If nobody commits and nobody waits, a patient caller,
+// one that no context calls away, is to commit the entry itself and then call
+// free: alone is true, and the two hand-overs to the loop and back are saved.
+func (c *Committer) push(e *entry, patient bool) (alone bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
 	case c.closed:
-		return &onceward.Error{Code: onceward.CodeLedgerUnavailable, Op: "commit operation", Message: "the ledger is closing", Hint: "ask another replica, or again later"}
+		return false, &onceward.Error{Code: onceward.CodeLedgerUnavailable, Op: "commit operation", Message: "the ledger is closing", Hint: "ask another replica, or again later"}
 	case len(c.queue) >= c.opts.QueueMax:
-		return &onceward.Error{Code: onceward.CodeOverloaded, Op: "commit operation", Message: "too many changes wait for the disk; nothing was recorded", Hint: "ask again in a second with the same key"}
+		return false, &onceward.Error{Code: onceward.CodeOverloaded, Op: "commit operation", Message: "too many changes wait for the disk; nothing was recorded", Hint: "ask again in a second with the same key"}
+	}
+	if patient && !c.busy && len(c.queue) == 0 {
+		c.busy = true
+		return true, nil
 	}
 	c.queue = append(c.queue, e)
-	c.signal()
-	return nil
+	if !c.busy {
+		c.signal()
+	}
+	return false, nil
+}
+
+// free ends a commit, and lets the loop have what gathered behind it.
+func (c *Committer) free() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.busy = false
+	if len(c.queue) > 0 || c.closed {
+		c.signal()
+	}
 }
 
 func (c *Committer) signal() {
@@ -137,6 +162,7 @@ func (c *Committer) run() {
 				break
 			}
 			c.commit(batch)
+			c.free()
 		}
 	}
 }
@@ -144,9 +170,15 @@ func (c *Committer) run() {
 // take removes at most batchMax entries from the queue, oldest first, and at
 // most one per operation: two changes of one row in one statement would lose
 // one of them silently, so the second waits for the next batch.
+//
+// While a lone caller commits it takes nothing and does not call it the end.
 func (c *Committer) take() (batch []*entry, closed bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.busy {
+		return nil, false
+	}
+	c.busy = len(c.queue) > 0
 	if len(c.queue) <= 1 {
 		batch, c.queue = c.queue, nil
 		return batch, c.closed

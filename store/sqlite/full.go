@@ -30,6 +30,9 @@ type fullFiles struct{ vfs.VFSFilename }
 func (v fullFiles) OpenFilename(name *vfs.Filename, flags vfs.OpenFlag) (vfs.File, vfs.OpenFlag, error) {
 	f, out, err := v.VFSFilename.OpenFilename(name, flags)
 	if all, ok := f.(osFile); ok && err == nil {
+		if flags&vfs.OPEN_WAL != 0 {
+			return &logFile{fullFile: fullFile{all}}, out, nil
+		}
 		return fullFile{all}, out, nil
 	}
 	return f, out, noRoom(err)
