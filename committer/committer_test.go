@@ -211,3 +211,21 @@ func TestCloseCommitsWhatIsQueuedAndThenRefuses(t *testing.T) {
 		t.Errorf("after close: %v", err)
 	}
 }
+
+func TestAloneAndCalledAwayIsAnsweredBeforeTheCommitEnds(t *testing.T) {
+	d := newDisk()
+	c := committer.New(d, committer.Options{})
+	defer c.Close()
+	ctx, leave := context.WithCancel(context.Background())
+	end := make(chan error, 1)
+	go func() {
+		_, err := c.Write(ctx, change(1, 1))
+		end <- err
+	}()
+	<-d.entered
+	leave()
+	if err := <-end; !onceward.Is(err, onceward.CodeMayBeRecorded) {
+		t.Errorf("called away: %v, want %s", err, onceward.CodeMayBeRecorded)
+	}
+	d.answer <- nil
+}

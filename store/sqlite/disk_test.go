@@ -10,10 +10,13 @@ import (
 
 	"github.com/ncruces/go-sqlite3"
 	"github.com/ncruces/go-sqlite3/vfs"
+
+	"github.com/onceward/onceward/store/sqlite"
 )
 
 // disk is the real file system, with faults, with a count of what was synced,
-// and with a memory of what a power cut would leave.
+// and with a memory of what a power cut would leave. It lies below the store's
+// own file layer, which thus meets what the store has to live with.
 type disk struct {
 	vfs.VFSFilename
 	name string
@@ -23,6 +26,7 @@ type disk struct {
 	write    error             // what a write gives
 	sync     error             // what a sync gives
 	syncs    int               // of the write-ahead log
+	writes   int               // to it
 	synced   map[string][]byte // each file as it was when it was last synced
 }
 
@@ -30,7 +34,7 @@ type disk struct {
 func newDisk(t testing.TB) *disk {
 	t.Helper()
 	d := &disk{VFSFilename: vfs.Find("os").(vfs.VFSFilename), name: "disk-" + t.Name(), synced: map[string][]byte{}}
-	vfs.Register(d.name, d)
+	vfs.Register(d.name, sqlite.FilesOver(d))
 	t.Cleanup(func() { vfs.Unregister(d.name) })
 	return d
 }
@@ -46,6 +50,12 @@ func (d *disk) syncCount() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.syncs
+}
+
+func (d *disk) writeCount() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.writes
 }
 
 // afterPowerCut makes a folder of what would be left of the ledger's files, and
@@ -73,29 +83,38 @@ func (d *disk) OpenFilename(name *vfs.Filename, flags vfs.OpenFlag) (vfs.File, v
 	if err != nil {
 		return nil, out, err
 	}
-	return &diskFile{File: f, disk: d, name: name.String(), log: flags&vfs.OPEN_WAL != 0}, out, nil
+	return &diskFile{osFile: f.(osFile), disk: d, name: name.String(), log: flags&vfs.OPEN_WAL != 0}, out, nil
+}
+
+// osFile is what the driver's own files can do; the store's file layer wraps
+// nothing less.
+type osFile interface {
+	vfs.FileLockState
+	vfs.FilePersistWAL
+	vfs.FilePowersafeOverwrite
+	vfs.FileSizeHint
+	vfs.FileHasMoved
+	vfs.FileSharedMemory
 }
 
 type diskFile struct {
-	vfs.File
+	osFile
 	disk *disk
 	name string
 	log  bool // it is the write-ahead log
 }
 
-// SharedMemory is the real file's: processes and handles share it.
-func (f *diskFile) SharedMemory() vfs.SharedMemory {
-	return f.File.(vfs.FileSharedMemory).SharedMemory()
-}
-
 func (f *diskFile) WriteAt(p []byte, off int64) (int, error) {
 	f.disk.mu.Lock()
 	err := f.disk.write
+	if f.log {
+		f.disk.writes++
+	}
 	f.disk.mu.Unlock()
 	if err != nil {
 		return 0, err
 	}
-	return f.File.WriteAt(p, off)
+	return f.osFile.WriteAt(p, off)
 }
 
 func (f *diskFile) Sync(flags vfs.SyncFlag) error {
@@ -104,7 +123,7 @@ func (f *diskFile) Sync(flags vfs.SyncFlag) error {
 	if f.disk.sync != nil {
 		return f.disk.sync
 	}
-	if err := f.File.Sync(flags); err != nil {
+	if err := f.osFile.Sync(flags); err != nil {
 		return err
 	}
 	if f.log {

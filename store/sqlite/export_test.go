@@ -4,6 +4,8 @@ import (
 	"context"
 	"testing"
 
+	"github.com/ncruces/go-sqlite3/vfs"
+
 	"github.com/onceward/onceward/store"
 )
 
@@ -42,3 +44,6 @@ func (o Options) On(vfs string) Options {
 	o.vfs = vfs
 	return o
 }
+
+// FilesOver is the store's file layer over another one than the system's.
+func FilesOver(under vfs.VFSFilename) vfs.VFSFilename { return fullFiles{under} }
