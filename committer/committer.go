@@ -71,8 +71,7 @@ func (c *Committer) Write(ctx context.Context, change onceward.Change) (onceward
 		return onceward.Committed{}, err
 	}
 	if alone {
-		c.commit([]*entry{e})
-		c.free()
+		c.commitAlone(e)
 	}
 	select {
 	case <-e.ready:
@@ -131,6 +130,11 @@ func (c *Committer) push(e *entry, patient bool) (alone bool, err error) {
 		c.signal()
 	}
 	return false, nil
+}
+
+func (c *Committer) commitAlone(e *entry) {
+	defer c.free() // whatever becomes of the caller, the others go on
+	c.commit([]*entry{e})
 }
 
 // free ends a commit, and lets the loop have what gathered behind it.

@@ -2,6 +2,7 @@ package committer_test
 
 import (
 	"context"
+	"runtime"
 	"sync"
 	"testing"
 
@@ -228,4 +229,32 @@ func TestAloneAndCalledAwayIsAnsweredBeforeTheCommitEnds(t *testing.T) {
 		t.Errorf("called away: %v, want %s", err, onceward.CodeMayBeRecorded)
 	}
 	d.answer <- nil
+}
+
+// fatal is a store whose first commit ends the goroutine that makes it.
+type fatal struct {
+	onceward.Store // nothing but Commit is called
+	calls          int
+}
+
+// Commit implements onceward.Store.
+func (f *fatal) Commit(context.Context, []onceward.Change) (onceward.Commit, error) {
+	if f.calls++; f.calls == 1 {
+		runtime.Goexit()
+	}
+	return onceward.Commit{Results: []onceward.Committed{{Applied: true}}}, nil
+}
+
+func TestALoneCallerThatEndsInItsCommitHoldsUpNobody(t *testing.T) {
+	c := committer.New(&fatal{}, committer.Options{})
+	defer c.Close()
+	gone := make(chan struct{})
+	go func() {
+		defer close(gone)
+		_, _ = c.Write(context.Background(), change(1, 1))
+	}()
+	<-gone
+	if _, err := c.Write(t.Context(), change(2, 1)); err != nil {
+		t.Error(err)
+	}
 }

@@ -145,6 +145,13 @@ type hasty struct{ worker.Loop }
 // Idle implements worker.Loop.
 func (hasty) Idle() (time.Duration, <-chan struct{}) { return 3 * time.Second, nil }
 
+// gone is the context of whoever waits for nothing.
+var gone = func() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return ctx
+}()
+
 // kill ends a process. Its writes that are on the wire go on.
 func (p *process) kill() {
 	if p.dead {
@@ -162,6 +169,7 @@ func (p *process) kill() {
 	if p.committer != nil {
 		go p.committer.Close()
 	}
+	go func() { _ = p.ledger.Close(gone) }()
 	if p.end != nil {
 		p.end()
 	}
