@@ -124,14 +124,19 @@ verify: ## fail if a generated file is not what make generate writes
 
 RADICALE := $(shell command -v radicale)
 STRIPE   := tools/stripe/node_modules/.bin/stripe-stateful-mock
+SENDERS  := tools/senders/node_modules/stripe/package.json
 
 .PHONY: thirdparty
-thirdparty: $(STRIPE) ## run the examples against servers that we did not write (Radicale, a Stripe mock)
+thirdparty: $(STRIPE) $(SENDERS) ## run against what we did not write: Radicale, a Stripe mock, libraries that sign webhooks
 	@if [ -z "$(RADICALE)" ]; then echo 'radicale is missing; install it: apt-get install radicale' >&2; exit 3; fi
-	go test -tags thirdparty -count=1 $(TESTFLAGS) ./examples/thirdparty
+	go test -tags thirdparty -count=1 $(TESTFLAGS) ./examples/thirdparty ./internal/webhook
 
 $(STRIPE):
 	npm install --no-audit --no-fund --prefix tools/stripe stripe-stateful-mock@0.0.16
+
+$(SENDERS):
+	npm install --no-audit --no-fund --ignore-scripts --prefix tools/senders stripe@23.1.0 standardwebhooks@1.1.1 @octokit/webhooks-methods@6.0.0 \
+		@octokit/webhooks-examples@7.6.1 twilio@6.3.1 @slack/bolt@5.1.0 @hubspot/api-client@13.5.0
 
 .PHONY: clean
 clean: ## remove what this file builds

@@ -29,7 +29,7 @@ var (
 // and a test wires what it tests. A package without a row gets one with a reason.
 var directions = []direction{
 	{".", nothing, "the vocabulary and the rules of the business know nobody"},
-	{"contract", root, "the language is compiled into the root's terms"},
+	{"contract", []string{".", "internal/webhook"}, "the language is compiled into the root's terms; what senders sign is its matter, too"},
 	{"store", root, "what the stores share knows the port, not the stores"},
 	{"store/migration", []string{".", "store"}, "steps and checksums are the same in each dialect"},
 	{"store/memory", port, "a store knows the port and no other store"},
@@ -46,6 +46,7 @@ var directions = []direction{
 	{"catalog", []string{".", "contract"}, "contracts for real providers, and what loads them"},
 	{"internal/*", root, "an inner package knows the root and no other inner package"},
 	{"internal/crashpoint", nothing, "anybody may name a crash point, so it knows nobody"},
+	{"internal/webhook", nothing, "a signature is bytes, a secret and a time, so it knows nobody"},
 	{"internal/freeport", nothing, "whoever tells a program where to listen may use it, so it knows nobody"},
 	{"internal/testneed", nothing, "any test may use it, so it knows nobody"},
 	{"internal/testdb", []string{"internal/freeport", "internal/testneed"}, "any test may use it, so it knows nothing that a test could be about"},
@@ -175,7 +176,7 @@ var importDirections = rule{
 		"store/sqlite/a.go":           `package sqlite; import (_ "github.com/onceward/onceward"; _ "github.com/onceward/onceward/store"; _ "github.com/onceward/onceward/store/sqlite/migration")`,
 		"store/sqlite/migration/a.go": `package migration; import _ "embed"`,
 		"worker/a.go":                 `package worker; import _ "github.com/onceward/onceward/internal/crashpoint"`,
-		"internal/webhook/a.go":       `package webhook; import (_ "github.com/onceward/onceward"; _ "github.com/onceward/onceward/internal/webhook/stripe")`,
+		"internal/broker/a.go":       `package webhook; import (_ "github.com/onceward/onceward"; _ "github.com/onceward/onceward/internal/broker/stripe")`,
 		"internal/testdb/cmd/a.go":    `package main; import _ "github.com/onceward/onceward/internal/testdb"`,
 		"cmd/onceward/serve.go":       `package main; import (_ "github.com/onceward/onceward/store/postgres"; _ "github.com/spf13/cobra")`,
 	},
