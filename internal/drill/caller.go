@@ -21,6 +21,10 @@ type answer struct {
 	Operation operation `json:"operation"`
 	Verdict   string    `json:"verdict"` // of a replay plan
 	Reasons   []string  `json:"reasons"`
+	Replay    struct {
+		ID    string `json:"id"`
+		State string `json:"state"`
+	} `json:"replay"` // of many operations
 }
 
 // operation is what a caller reads of an operation.

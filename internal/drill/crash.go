@@ -2,8 +2,10 @@ package drill
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"time"
 
@@ -27,6 +29,9 @@ func crashScenarios() []*Scenario {
 			sc.needs, sc.approves, sc.run, sc.unknown, sc.once = needsYes, true, crashAtApproval(point), false, true
 		case family == "remind":
 			sc.needs = needsReminder
+		case family == "bulk":
+			sc.Title = "the server is killed at " + point + " of a bulk replay, starts again, and the caller asks again"
+			sc.needs, sc.run, sc.length = needsTail, crashAtBulk(point), 30
 		case family != "claim" && family != "dispatch" && family != "record":
 			sc.needs = notOnTheWay
 		case sc.unknown:
@@ -59,7 +64,79 @@ func needsReminder(s *subject) (Verdict, string) {
 
 // notOnTheWay: the point belongs to something that no contract speaks about.
 func notOnTheWay(*subject) (Verdict, string) {
-	return NotApplicable, "no intention of a contract comes to this point: it is on the way of what a person does with many operations at once"
+	return NotApplicable, "no intention of a contract comes to this point"
+}
+
+// crashAtBulk lets the server die while a person replays whatever is unknown,
+// failed or in review. Whether the replay is ever finished is not waited for:
+// another server takes it on minutes later, and finds the operation moved on.
+func crashAtBulk(point string) func(context.Context, *stage) error {
+	return func(ctx context.Context, st *stage) error {
+		p, err := st.start(ctx, point)
+		if err != nil {
+			return err
+		}
+		if err := st.unanswered(ctx, p); err != nil {
+			return err
+		}
+		ended, err := st.bulkReplay(ctx, p)
+		if err != nil {
+			return err
+		}
+		if ended {
+			err := st.settle(ctx, p)
+			if st.row.Verdict == "" {
+				st.row.Verdict, st.row.Why = NotApplicable, "the operation was settled before a person could replay it"
+			}
+			return err
+		}
+		if err := st.dead(ctx, p, point); err != nil {
+			return err
+		}
+		if p, err = st.start(ctx, ""); err != nil {
+			return err
+		}
+		if _, err := st.accepted(ctx, p, st.input, 0); err != nil {
+			return err
+		}
+		return st.settle(ctx, p)
+	}
+}
+
+// bulkReplay replays the tool's dead and unknown operations, until the server
+// dies of it or has nothing left to replay.
+func (st *stage) bulkReplay(ctx context.Context, p Process) (ended bool, err error) {
+	body, err := json.Marshal(map[string]any{
+		"reason": "onceward drill",
+		"filter": map[string]any{"tool": st.s.info.Name, "states": []string{"outcome_unknown", "failed", "needs_review"}},
+	})
+	if err != nil {
+		return false, err
+	}
+	a, err := ask(ctx, http.MethodPost, p.URL()+"/v1/replays", body)
+	if err == nil && a.Status/100 != 2 {
+		return false, &refused{fmt.Sprintf("a bulk replay was refused: %d %s %s", a.Status, a.Code, a.Detail)}
+	}
+	if err != nil {
+		return false, nil // it died before it could answer
+	}
+	for until := time.Now().Add(st.s.waits.toEnd()); time.Now().Before(until); {
+		now, err := ask(ctx, http.MethodGet, p.URL()+"/v1/replays/"+a.Replay.ID, nil)
+		if err != nil {
+			return false, nil
+		}
+		if now.Replay.State == "finished" {
+			return true, nil
+		}
+		select {
+		case <-time.After(lookEvery):
+		case <-p.Done():
+			return false, nil
+		case <-ctx.Done():
+			return false, ctx.Err()
+		}
+	}
+	return false, nil
 }
 
 // crashAtApproval lets the server die while it records a person's yes.
@@ -108,6 +185,16 @@ func crashAt(point string) func(context.Context, *stage) error {
 		}
 		return st.settle(ctx, p)
 	}
+}
+
+// unanswered delivers, and waits until the one attempt is over without an answer.
+func (st *stage) unanswered(ctx context.Context, p Process) error {
+	st.next(faultproxy.HTTPFault{Kind: faultproxy.HoldAnswer, Delay: 2 * st.s.waits.deadline})
+	if _, err := st.accepted(ctx, p, st.input, 0); err != nil {
+		return err
+	}
+	_, err := st.await(ctx, p, "its attempt is over", st.s.waits.toEnd(), func(o *operation) bool { return o.State != "effect_pending" && o.State != "" })
+	return err
 }
 
 // die starts a server, delivers, and waits until it has died at a crash point.

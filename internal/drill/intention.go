@@ -121,11 +121,7 @@ func replayAfterTimeout(ctx context.Context, st *stage) error {
 	if err != nil {
 		return err
 	}
-	st.next(faultproxy.HTTPFault{Kind: faultproxy.HoldAnswer, Delay: 2 * st.s.waits.deadline})
-	if _, err := st.accepted(ctx, p, st.input, 0); err != nil {
-		return err
-	}
-	if _, err := st.await(ctx, p, "its attempt is over", st.s.waits.toEnd(), func(o *operation) bool { return o.State != "effect_pending" && o.State != "" }); err != nil {
+	if err := st.unanswered(ctx, p); err != nil {
 		return err
 	}
 	if _, err := st.replay(ctx, p); err != nil {

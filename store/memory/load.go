@@ -91,7 +91,7 @@ func (s *Store) Drop(ctx context.Context, rows []onceward.Tombstone) (int, error
 	var gone []store.Entry
 	err := s.write(ctx, "drop tombstones", func(d *data) error {
 		for _, r := range rows {
-			if old, ok := d.rows[r.ID]; !ok || old.row.Version != r.Version {
+			if old, ok := d.rows[r.ID]; !ok || old.row.Version != r.Version || old.row.Generation != int64(r.Generation) {
 				continue
 			}
 			delete(d.rows, r.ID)

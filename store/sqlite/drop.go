@@ -41,11 +41,12 @@ var besideRow = []string{
 	`DELETE FROM operations INDEXED BY operations_alias WHERE alias_of = ?`,
 }
 
-// drop removes one row if it has its version; what refers to it goes first.
+// drop removes one row if it has its generation and version; what refers to it goes first.
 func (c *conn) drop(r onceward.Tombstone) (gone bool, err error) {
-	err = c.query(`SELECT 1 FROM operations WHERE id = ? AND version = ? AND alias_of IS NULL`, func(b *binder) {
+	err = c.query(`SELECT 1 FROM operations WHERE id = ? AND version = ? AND generation = ? AND alias_of IS NULL`, func(b *binder) {
 		b.id(r.ID)
 		b.int(r.Version)
+		b.int(int64(r.Generation))
 	}, func(*rower) error { gone = true; return nil })
 	if err != nil || !gone {
 		return false, err

@@ -222,13 +222,14 @@ func journalTellsOfRows(f *fixture) {
 
 func droppedIsTold(f *fixture) {
 	op := f.claimed("k")
+	op.Generation = 7
 	f.store(insert(op))
 	n, err := f.Store.Drop(f.ctx, []onceward.Tombstone{{ID: op.ID, Tenant: tenant, Generation: 7, Version: op.Version}, {ID: onceward.OperationID{1}, Version: 1}})
 	f.must(err)
 	f.equal("how many were dropped", 1, n)
 	e := f.newest(op.ID)
 	f.equal("what the journal tells", onceward.JournalEntry{ID: op.ID, Tenant: tenant, Generation: 7, Version: 2, Event: "dropped", Gone: true}, e)
-	n, err = f.Store.Drop(f.ctx, []onceward.Tombstone{{ID: op.ID, Version: op.Version}})
+	n, err = f.Store.Drop(f.ctx, []onceward.Tombstone{{ID: op.ID, Generation: 7, Version: op.Version}})
 	f.must(err)
 	f.equal("how many were dropped the second time", 0, n)
 	commits, _ := f.journaled()

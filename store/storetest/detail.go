@@ -19,6 +19,7 @@ var tombstones = []situation{
 	{"RacingNewUsesOfARetiredKeyHaveOneWinner", racingNewUses},
 	{"DroppedTombstoneLeavesNothing", droppedLeavesNothing},
 	{"OnlyTheNamedVersionIsDropped", onlyTheNamedVersionIsDropped},
+	{"DropOfAnEarlierUseLeavesTheLaterOne", onlyTheNamedUseIsDropped},
 	{"WriterOfADroppedRowHarmsNoLaterUse", writerOfADroppedRow},
 	{"RacingDropAndNewUseHaveOneWinner", racingDrop},
 	{"TombstoneIsListedByItsState", tombstoneIsListed},
@@ -68,9 +69,9 @@ func evidenceIsKept(f *fixture) {
 }
 
 // retired stores an operation with a timeline and large bodies, and slims it.
-func (f *fixture) retired(key string) onceward.Operation {
+func (f *fixture) retired(key string, edits ...func(*onceward.Operation)) onceward.Operation {
 	f.Helper()
-	op := f.claimed(key, func(o *onceward.Operation) { o.Input, o.Run = noise(5000), "run-1" })
+	op := f.claimed(key, append(edits, func(o *onceward.Operation) { o.Input, o.Run = noise(5000), "run-1" })...)
 	c := insert(op)
 	c.Records = []onceward.Record{f.record(op, "one")}
 	f.store(c)
@@ -162,7 +163,7 @@ func (f *fixture) drop(ops ...onceward.Operation) int {
 	f.Helper()
 	rows := make([]onceward.Tombstone, len(ops))
 	for i, op := range ops {
-		rows[i] = onceward.Tombstone{ID: op.ID, Version: op.Version}
+		rows[i] = onceward.Tombstone{ID: op.ID, Generation: op.Generation, Version: op.Version}
 	}
 	n, err := f.Store.Drop(f.ctx, rows)
 	f.must(err)
@@ -191,6 +192,16 @@ func droppedLeavesNothing(f *fixture) {
 	again := insert(f.claimed("was-k")) // the alias is free, and so is the key
 	f.store(again, insert(f.claimed("k")))
 	f.stored(again.After)
+}
+
+// A key that was dropped and used anew comes to the same versions again.
+func onlyTheNamedUseIsDropped(f *fixture) {
+	first := f.retired("k")
+	f.equal("the number of dropped rows", 1, f.drop(first))
+	second := f.retired("k", func(o *onceward.Operation) { o.Generation = first.Generation + 11 })
+	f.equal("the version of the second tombstone", first.Version, second.Version)
+	f.equal("the number of dropped rows of the second use", 0, f.drop(first))
+	f.stored(second)
 }
 
 func onlyTheNamedVersionIsDropped(f *fixture) {
