@@ -148,6 +148,7 @@ func (a *Auditor) truth(r *Row, where string) {
 			a.breach(DoneIsTrue, "%s is %s as %s with reference %q; outside there is %q", r.Op, where, r.State, r.Reference, reference)
 		}
 	case "failed", "cancelled":
+		there = there && a.usesOf(r.Op, r.Generation) < 2 // else it may be the earlier use's
 		if there || a.World.Pending(r.Key) {
 			a.breach(NotDoneIsTrue, "%s is %s as %s; outside there is %q, more can come: %t", r.Op, where, r.State, reference, a.World.Pending(r.Key))
 		}
