@@ -118,7 +118,11 @@ func (a *access) guarded(l *onceward.Ledger, log *slog.Logger) (*httpapi.API, ht
 	if err != nil {
 		return nil, nil, err
 	}
-	return api, who.Handler(api, signIn, httpapi.WriteProblem), nil
+	tools, err := a.cfg.gateway(l, log, who.Authenticate)
+	if err != nil {
+		return nil, nil, err
+	}
+	return api, who.Handler(withMCP(api, tools), signIn, httpapi.WriteProblem), nil
 }
 
 func (o *oidcConfig) signIn(who *auth.Authenticator, log *slog.Logger) (*auth.SignIn, error) {

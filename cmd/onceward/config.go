@@ -36,6 +36,7 @@ type config struct {
 	Audit     auditConfig   `yaml:"audit"`
 	Keep      keepConfig    `yaml:"keep"`
 	SignOff   string        `yaml:"sign_off"`
+	MCP       mcpConfig     `yaml:"mcp"`
 }
 
 // The defaults.
@@ -93,7 +94,7 @@ func (cfg *config) readFile(c *cobra.Command) error {
 	dec := yaml.NewDecoder(bytes.NewReader(data), yaml.Strict())
 	if err := dec.Decode(cfg); err != nil {
 		return &onceward.Error{Code: onceward.CodeConfigInvalid, Op: "read configuration", Message: name + ": " + yaml.FormatError(err, false, false),
-			Hint: "the members are db, listen, contracts, server, token, token_file, drain, log_level, auth, tls_cert, tls_key, behind_tls_proxy, hosts, oidc, audit, keep and sign_off"}
+			Hint: "the members are db, listen, contracts, server, token, token_file, drain, log_level, auth, tls_cert, tls_key, behind_tls_proxy, hosts, oidc, audit, keep, sign_off and mcp"}
 	}
 	return nil
 }

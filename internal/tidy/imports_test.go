@@ -227,6 +227,7 @@ var homes = []home{
 	{"golang.org/x/text", []string{"contract", "provider/httpcall"}, "text is normalised where it comes in, and host names where they go out"},
 	{"github.com/coreos/go-oidc/v3", []string{"internal/auth"}, "only signing in speaks OpenID"},
 	{"golang.org/x/oauth2", []string{"internal/auth"}, "only signing in speaks OAuth"},
+	{"github.com/modelcontextprotocol/go-sdk", []string{"internal/mcpgateway", "provider/mcpcall", "bench"}, "only the gateway and the provider behind it speak MCP"},
 	{"github.com/spf13/cobra", []string{"cmd"}, "only commands know how commands are parsed"},
 	{"testing", []string{"store/storetest", "provider/providertest", "oncewardtest", "internal/testdb", "internal/testneed", "internal/proctest"}, "testing does not belong into a program"},
 }

@@ -1,0 +1,103 @@
+package mcpgateway
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/onceward/onceward"
+)
+
+// Limits and times of the gateway.
+const (
+	// DefaultAnswerWithin is how long a call waits for its end before it is
+	// answered that it goes on. Clients of the TypeScript SDK give up after 60 s.
+	DefaultAnswerWithin = 45 * time.Second
+	// DefaultProgressEvery is how often a caller that asked for progress hears.
+	DefaultProgressEvery = 5 * time.Second
+	// SessionTimeout ends a session of the older era that nobody uses.
+	SessionTimeout = 4 * time.Hour
+	// BodyBytesMax is the longest message that is read.
+	BodyBytesMax = 4 << 20
+	// ListTTL is how long a client of the stateless era may keep a list of tools.
+	ListTTL = 30 * time.Second
+)
+
+// Options make a Gateway. Ledger is needed.
+type Options struct {
+	Ledger *onceward.Ledger
+	// Authenticate says who sends an HTTP request; nil: everybody is the implicit
+	// local principal, which is for loopback addresses only.
+	Authenticate func(*http.Request) (onceward.Principal, error)
+	// Refuse answers a request that reaches no MCP handler; nil: http.Error.
+	Refuse        func(http.ResponseWriter, *http.Request, error)
+	Log           *slog.Logger  // nil: discards
+	Version       string        // of this program, as clients are told
+	AnswerWithin  time.Duration // 0: DefaultAnswerWithin; at most onceward.MaxWait
+	ProgressEvery time.Duration // 0: DefaultProgressEvery
+	// AuthorizationServers are issuers whose access tokens Authenticate takes; the
+	// metadata of the protected resource names them.
+	AuthorizationServers []string
+}
+
+// Gateway serves tools. It is safe for concurrent use.
+type Gateway struct {
+	opts   Options
+	ledger *onceward.Ledger
+	log    *slog.Logger
+	server *mcp.Server
+	http   http.Handler
+}
+
+// New makes a gateway. CodeConfigInvalid: an option is missing or out of range.
+func New(opts Options) (*Gateway, error) {
+	opts.AnswerWithin = cmp.Or(opts.AnswerWithin, DefaultAnswerWithin)
+	opts.ProgressEvery = cmp.Or(opts.ProgressEvery, DefaultProgressEvery)
+	switch {
+	case opts.Ledger == nil:
+		return nil, onceward.Errorf(onceward.CodeConfigInvalid, "an MCP gateway needs a ledger")
+	case opts.AnswerWithin < 0 || opts.AnswerWithin > onceward.MaxWait:
+		return nil, onceward.Errorf(onceward.CodeConfigInvalid, "calls cannot be answered within %s: it is at most %s", opts.AnswerWithin, onceward.MaxWait)
+	}
+	if opts.Log == nil {
+		opts.Log = slog.New(slog.DiscardHandler)
+	}
+	if opts.Refuse == nil {
+		opts.Refuse = func(w http.ResponseWriter, _ *http.Request, err error) {
+			http.Error(w, err.Error(), http.StatusForbidden)
+		}
+	}
+	if opts.Authenticate == nil {
+		opts.Authenticate = func(*http.Request) (onceward.Principal, error) { return onceward.LocalPrincipal(), nil }
+	}
+	g := &Gateway{opts: opts, ledger: opts.Ledger, log: opts.Log}
+	g.server = mcp.NewServer(&mcp.Implementation{Name: "onceward", Title: "Onceward", Version: cmp.Or(opts.Version, "devel")}, &mcp.ServerOptions{
+		Instructions: instructions,
+		Logger:       slog.New(slog.DiscardHandler),
+		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}},
+	})
+	g.server.AddReceivingMiddleware(g.intercept)
+	g.http = g.handler()
+	return g, nil
+}
+
+// instructions tell a model how to read the answers.
+const instructions = "Each write is done once, however often it is asked for: repeating a call with the same meaning gets the first one's answer. " +
+	"An answer that says that something may have happened or still runs is not a failure: do not try another way, ask " + StatusTool + " for the operation that it names."
+
+// intercept answers the methods of tools. Everything else is the SDK's.
+func (g *Gateway) intercept(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		switch r := req.(type) {
+		case *mcp.ListToolsRequest:
+			return g.listTools(ctx, r)
+		case *mcp.CallToolRequest:
+			return g.callTool(ctx, r)
+		}
+		return next(ctx, method, req)
+	}
+}

@@ -1,0 +1,130 @@
+package mcpgateway
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/auth"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/onceward/onceward"
+)
+
+// Paths of the gateway.
+const (
+	Path         = "/mcp"
+	MetadataPath = "/.well-known/oauth-protected-resource"
+)
+
+const (
+	versionHeader = "Mcp-Protocol-Version"
+	versionModern = "2026-07-28" // from here on there are no sessions
+	metaVersion   = "io.modelcontextprotocol/protocolVersion"
+)
+
+// whoKey is the principal in the context of a request.
+type whoKey struct{}
+
+// tokenWho is the principal in what the SDK hands to handlers.
+const tokenWho = "onceward"
+
+// handler builds the way of an HTTP request: who asks, which era, the SDK.
+//
+// Why two handlers: one that keeps no sessions cannot ask a client of the older
+// era anything, and one that keeps them does not speak the newer one.
+func (g *Gateway) handler() http.Handler {
+	server := func(*http.Request) *mcp.Server { return g.server }
+	opts := func(stateless bool) *mcp.StreamableHTTPOptions {
+		return &mcp.StreamableHTTPOptions{Stateless: stateless, SessionTimeout: SessionTimeout, MaxRequestBodyBytes: BodyBytesMax, PropagateRequestCancellation: stateless,
+			DisableLocalhostProtection: true} // the webserver's guard checks Host and Origin
+	}
+	legacy, modern := mcp.NewStreamableHTTPHandler(server, opts(false)), mcp.NewStreamableHTTPHandler(server, opts(true))
+	eras := http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if isModern(req) {
+			modern.ServeHTTP(w, req)
+			return
+		}
+		legacy.ServeHTTP(w, req)
+	})
+	// Why a token of our own: the SDK binds a session to whom it knows by its
+	// token, and hands that to handlers. The caller's own is never passed on.
+	known := auth.RequireBearerToken(func(ctx context.Context, _ string, _ *http.Request) (*auth.TokenInfo, error) {
+		who, ok := ctx.Value(whoKey{}).(onceward.Principal)
+		if !ok {
+			return nil, auth.ErrInvalidToken
+		}
+		return &auth.TokenInfo{UserID: string(who.Tenant) + " " + who.String(), Expiration: time.Now().Add(time.Hour), Extra: map[string]any{tokenWho: who}}, nil
+	}, nil)
+	return known(eras)
+}
+
+// ServeHTTP implements http.Handler for Path.
+func (g *Gateway) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	who, err := g.opts.Authenticate(req)
+	if err != nil {
+		if onceward.Is(err, onceward.CodeUnauthenticated) {
+			w.Header().Set("WWW-Authenticate", `Bearer resource_metadata="`+origin(req)+MetadataPath+Path+`"`)
+		}
+		g.opts.Refuse(w, req, err)
+		return
+	}
+	// A stream lasts as long as its client wants; a body is bounded in time by the server.
+	if err := http.NewResponseController(w).SetWriteDeadline(time.Time{}); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		g.opts.Refuse(w, req, onceward.Errorf(onceward.CodeInternal, "the connection takes no deadline"))
+		return
+	}
+	clean := req.Clone(context.WithValue(req.Context(), whoKey{}, who))
+	clean.Header.Del("Cookie")
+	clean.Header.Set("Authorization", "Bearer known")
+	g.http.ServeHTTP(w, clean)
+}
+
+// isModern tells the era by how the client opens: by the version header, and
+// where that is missing by the body, which is put back.
+func isModern(req *http.Request) bool {
+	if v := req.Header.Get(versionHeader); v != "" {
+		return v >= versionModern
+	}
+	if req.Method != http.MethodPost || req.Header.Get("Mcp-Session-Id") != "" {
+		return false
+	}
+	head, err := io.ReadAll(io.LimitReader(req.Body, BodyBytesMax+1))
+	req.Body = struct {
+		io.Reader
+		io.Closer
+	}{io.MultiReader(bytes.NewReader(head), req.Body), req.Body}
+	return err == nil && bytes.Contains(head, []byte(`"`+metaVersion+`"`))
+}
+
+// Metadata serves the OAuth 2.1 metadata of the protected resource (RFC 9728).
+// Without authorization servers it says only that a bearer token is wanted.
+func (g *Gateway) Metadata(w http.ResponseWriter, req *http.Request) {
+	if req.Method != http.MethodGet && req.Method != http.MethodHead {
+		w.Header().Set("Allow", "GET, HEAD")
+		g.opts.Refuse(w, req, onceward.Errorf(onceward.CodeMethodNotAllowed, "this path takes GET, HEAD only"))
+		return
+	}
+	doc := map[string]any{"resource": origin(req) + Path, "resource_name": "Onceward", "bearer_methods_supported": []string{"header"}}
+	if len(g.opts.AuthorizationServers) > 0 {
+		doc["authorization_servers"] = g.opts.AuthorizationServers
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	_ = json.NewEncoder(w).Encode(doc)
+}
+
+// origin is how the client reached this server. The webserver's guard has
+// checked the Host header.
+func origin(req *http.Request) string {
+	scheme := "http"
+	if req.TLS != nil || strings.EqualFold(req.Header.Get("X-Forwarded-Proto"), "https") {
+		scheme = "https"
+	}
+	return scheme + "://" + req.Host
+}

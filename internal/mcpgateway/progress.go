@@ -1,0 +1,41 @@
+package mcpgateway
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// reportProgress tells a caller that asked for it, now and then, that the
+// operation goes on: each that joined hears under its own token. stop returns
+// once nothing more is said.
+func (c *call) reportProgress(ctx context.Context) (stop func()) {
+	token := c.req.Params.GetProgressToken()
+	if token == nil {
+		return func() {}
+	}
+	over := make(chan struct{})
+	var said sync.WaitGroup
+	said.Go(func() {
+		began := time.Now()
+		tick := time.NewTicker(c.opts.ProgressEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-over:
+				return
+			case <-ctx.Done():
+				return
+			case now := <-tick.C:
+				// Values rise; there is no total, for nobody knows the end.
+				p := &mcp.ProgressNotificationParams{ProgressToken: token, Progress: now.Sub(began).Seconds(), Message: "the operation is under way"}
+				if c.req.Session.NotifyProgress(ctx, p) != nil {
+					return
+				}
+			}
+		}
+	})
+	return func() { close(over); said.Wait() }
+}
