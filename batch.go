@@ -52,19 +52,25 @@ func (l *Ledger) SubmitBatch(ctx context.Context, ins []Intent) []BatchAnswer {
 }
 
 // levelAnswers gives every answer about one operation the newest row that any
-// of them saw: some stopped waiting a moment earlier than others.
+// of them saw: some stopped waiting a moment earlier than others. A key that was
+// retired and taken anew meanwhile is another operation.
 func (l *Ledger) levelAnswers(out []BatchAnswer) {
-	newest := make(map[OperationID]*Operation, len(out))
+	type use struct {
+		id         OperationID
+		generation Generation
+	}
+	of := func(op *Operation) use { return use{op.ID, op.Generation} }
+	newest := make(map[use]*Operation, len(out))
 	for i := range out {
 		if a := out[i].Answer; a != nil {
-			if op := newest[a.Operation.ID]; op == nil || op.Version < a.Operation.Version {
-				newest[a.Operation.ID] = a.Operation
+			if op := newest[of(a.Operation)]; op == nil || op.Version < a.Operation.Version {
+				newest[of(a.Operation)] = a.Operation
 			}
 		}
 	}
 	for i := range out {
-		if a := out[i].Answer; a != nil && a.Operation != newest[a.Operation.ID] {
-			a.Operation = newest[a.Operation.ID]
+		if a := out[i].Answer; a != nil && a.Operation != newest[of(a.Operation)] {
+			a.Operation = newest[of(a.Operation)]
 			a.RetryAfter = l.retryAfter(a.Operation)
 		}
 	}

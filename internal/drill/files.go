@@ -180,11 +180,11 @@ const pageText = `<!doctype html>
 <title>Onceward drill {{.Run}}</title>
 <style>
 :root { color-scheme: light dark; --line: color-mix(in srgb, currentColor 18%, transparent); }
-body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 78rem; padding: 0 1rem; }
+body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 88rem; padding: 0 1rem; }
 h1 { font-size: 1.5rem; margin-bottom: .2rem; } h2 { font-size: 1.2rem; margin-top: 2.2rem; }
 table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
 th, td { text-align: left; vertical-align: top; padding: .35rem .6rem; border-bottom: 1px solid var(--line); }
-td.n, th.n { text-align: right; } td.n small { white-space: nowrap; } td:first-child { min-width: 17rem; } td:last-child { min-width: 15rem; }
+td.n, th.n { text-align: right; } td.n small { white-space: nowrap; } td:first-child { min-width: 15rem; } td:last-child { min-width: 15rem; }
 code { font-family: ui-monospace, monospace; font-size: .92em; overflow-wrap: anywhere; }
 small { opacity: .75; } .scroll { overflow-x: auto; }
 .v { white-space: nowrap; font-weight: 600; }

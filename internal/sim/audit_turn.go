@@ -210,7 +210,8 @@ func (a *Auditor) HeardBatch(all []Told) {
 				continue
 			}
 			plain = plain && o.Code != "" && o.Code != "may_be_recorded"
-			if t.Code == "" && o.Code == "" && (t.Row.Version != o.Row.Version || t.Row.State != o.Row.State) {
+			same := t.Row.Generation == o.Row.Generation // else it was retired and taken anew between the two
+			if t.Code == "" && o.Code == "" && same && (t.Row.Version != o.Row.Version || t.Row.State != o.Row.State) {
 				a.breach(BatchAlike, "%s was told of %s at version %d and at version %d", t.Call, t.Op, t.Row.Version, o.Row.Version)
 			}
 		}
