@@ -221,7 +221,7 @@ func TokenIssued(t *Token) AuditEvent {
 	return NewAuditEvent(AuditEvent{Tenant: t.Tenant, Actor: t.CreatedBy, Action: AuditTokenIssued, Subject: string(t.ID), Reason: t.Note, Detail: t.Subject + ": " + roles})
 }
 
-// TokenRevoked is the audit event of a token's end.
-func TokenRevoked(t *Token) AuditEvent {
-	return NewAuditEvent(AuditEvent{Tenant: t.Tenant, Actor: t.RevokedBy, Action: AuditTokenRevoked, Subject: string(t.ID), Detail: t.Subject})
+// tokenRevoked is the audit event of a token's end.
+func tokenRevoked(t *Token, by Principal) AuditEvent {
+	return NewAuditEvent(AuditEvent{Tenant: t.Tenant, Actor: by.String(), Action: AuditTokenRevoked, Subject: string(t.ID), Detail: t.Subject})
 }

@@ -162,10 +162,9 @@ func (l *Ledger) IssueToken(ctx context.Context, p Principal, r TokenRequest) (*
 	if err != nil {
 		return nil, "", err
 	}
-	if err := l.store.PutToken(ctx, t); err != nil {
+	if err := l.store.PutToken(ctx, t, TokenIssued(&t)); err != nil {
 		return nil, "", fmt.Errorf("store token %s: %w", t.ID, err)
 	}
-	l.note(ctx, TokenIssued(&t))
 	l.tokens.any.mu.Lock()
 	defer l.tokens.any.mu.Unlock()
 	l.tokens.any.yes = true
@@ -190,24 +189,22 @@ func (l *Ledger) RevokeToken(ctx context.Context, p Principal, id TokenID) (*Tok
 	if err := Authorize(p, ActionManageTokens); err != nil {
 		return nil, err
 	}
-	t, first, err := Revoke(ctx, l.store, p, id, l.clock.now())
+	t, err := Revoke(ctx, l.store, p, id, l.clock.now())
 	l.forgetToken(id, nil)
-	if first {
-		l.note(ctx, TokenRevoked(t))
-	}
 	return t, err
 }
 
-// Revoke is RevokeToken for whoever has the store and no ledger. first says that
-// it was this call that ended the token: then it is to be noted (TokenRevoked),
-// and else not.
-func Revoke(ctx context.Context, s TokenStore, p Principal, id TokenID, now time.Time) (t *Token, first bool, err error) {
-	now = now.Truncate(time.Microsecond) // as stores keep it
-	if t, err = s.RevokeToken(ctx, p.Tenant, id, p.String(), now); err != nil {
-		return nil, false, fmt.Errorf("revoke token %s: %w", id, err)
+// Revoke is RevokeToken for whoever has the store and no ledger.
+func Revoke(ctx context.Context, s TokenStore, p Principal, id TokenID, now time.Time) (*Token, error) {
+	t, err := s.LoadToken(ctx, id)
+	if err == nil && t != nil && t.Tenant == p.Tenant {
+		t, err = s.RevokeToken(ctx, p.Tenant, id, p.String(), now, tokenRevoked(t, p))
 	}
-	if t == nil {
-		return nil, false, &Error{Code: CodeTokenNotFound, Op: "revoke token", Message: "no such token", Hint: "onceward token list shows the IDs; a token belongs to one tenant"}
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("revoke token %s: %w", id, err)
+	case t == nil || t.Tenant != p.Tenant:
+		return nil, &Error{Code: CodeTokenNotFound, Op: "revoke token", Message: "no such token", Hint: "onceward token list shows the IDs; a token belongs to one tenant"}
 	}
-	return t, t.RevokedBy == p.String() && t.RevokedAt.Equal(now), nil
+	return t, nil
 }

@@ -78,8 +78,9 @@ const (
 type DecisionStore interface {
 	// PutDecision stores a decision if the stored revision is d.Revision-1 (no
 	// row: 0), and returns the row as it is stored then. It is safe to run again:
-	// a row that carries d.Revision and d.Token counts as applied.
-	PutDecision(ctx context.Context, d StepDecision) (stored *StepDecision, applied bool, err error)
+	// a row that carries d.Revision and d.Token counts as applied. Where it writes
+	// the row it notes the events in the same transaction.
+	PutDecision(ctx context.Context, d StepDecision, notes ...AuditEvent) (stored *StepDecision, applied bool, err error)
 	// LoadDecision reads one decision; nil if there is none.
 	LoadDecision(ctx context.Context, id DecisionID) (*StepDecision, error)
 	// ListDecisions returns at most limit decisions of a run, oldest first.
@@ -225,10 +226,8 @@ func (l *Ledger) Redecide(ctx context.Context, p Principal, id DecisionID, versi
 		next := d.next()
 		next.Claim = DecisionClaim{}
 		next.Versions = append(next.Versions, DecisionVersion{Number: now.Number + 1, OpenedAt: at, OpenedBy: p.String(), Reason: reason})
-		stored, applied, err := l.putDecision(ctx, next)
-		if err == nil && applied {
-			l.note(ctx, AuditEvent{Tenant: p.Tenant, Actor: p.String(), Action: AuditDecisionReopened, Subject: id.String(), Reason: reason, Detail: fmt.Sprintf("version %d", now.Number+1)})
-		}
+		stored, applied, err := l.putDecision(ctx, next, NewAuditEvent(AuditEvent{Tenant: p.Tenant, Actor: p.String(), Action: AuditDecisionReopened, Subject: id.String(), Reason: reason,
+			Detail: fmt.Sprintf("version %d", now.Number+1)}))
 		if err != nil || applied {
 			return stored, err
 		}
@@ -247,9 +246,9 @@ func (l *Ledger) openRun(ctx context.Context, t Tenant, id RunID) (*Run, error) 
 
 // putDecision is PutDecision that is run again while nobody knows whether it is
 // recorded. It wakes whoever of this process waits for the step.
-func (l *Ledger) putDecision(ctx context.Context, d StepDecision) (stored *StepDecision, applied bool, err error) {
+func (l *Ledger) putDecision(ctx context.Context, d StepDecision, notes ...AuditEvent) (stored *StepDecision, applied bool, err error) {
 	for range putTries {
-		if stored, applied, err = l.store.PutDecision(context.WithoutCancel(ctx), d); !Is(err, CodeMayBeRecorded) {
+		if stored, applied, err = l.store.PutDecision(context.WithoutCancel(ctx), d, notes...); !Is(err, CodeMayBeRecorded) {
 			break
 		}
 	}

@@ -187,17 +187,25 @@ func (l *Ledger) decide(ctx context.Context, p *puttable, first bool) (*Decision
 		if err != nil {
 			return nil, err
 		}
-		stored, applied, err := l.putDecision(ctx, next)
+		stored, applied, err := l.putDecision(ctx, next, p.notes(&next)...)
 		switch {
 		case err != nil:
 			return nil, err
 		case applied && stored.Pinned():
-			l.note(ctx, AuditEvent{Tenant: p.run.Tenant, Actor: p.in.Principal.String(), Action: AuditDecisionPinned, Subject: p.id.String(), Detail: "step " + stored.Step + fmt.Sprintf(", version %d", stored.Current().Number)})
 			return &DecisionAnswer{Step: stored, State: DecisionPinned, Decision: DecisionFresh}, nil
 		case applied:
 			return &DecisionAnswer{Step: stored, State: DecisionClaimed, Decision: DecisionFresh, ClaimToken: p.token, LeaseUntil: stored.Claim.Until}, nil
 		}
 	}
+}
+
+// notes tells the trail that a step was decided; a claim is no decision.
+func (p *puttable) notes(next *StepDecision) []AuditEvent {
+	if !next.Pinned() {
+		return nil
+	}
+	return []AuditEvent{NewAuditEvent(AuditEvent{Tenant: p.run.Tenant, Actor: p.in.Principal.String(), Action: AuditDecisionPinned, Subject: p.id.String(),
+		Detail: "step " + next.Step + fmt.Sprintf(", version %d", next.Current().Number)})}
 }
 
 // stands answers from what is stored, if that is not this request's to change.

@@ -47,8 +47,9 @@ type DocumentRef struct {
 // DocumentStore keeps documents. Its methods are safe for concurrent use and
 // return the errors of [Store].
 type DocumentStore interface {
-	// PutDocument stores a document; one that is there already stays as it is.
-	PutDocument(ctx context.Context, d Document) error
+	// PutDocument stores a document, and notes the events in the same transaction;
+	// one that is there already stays as it is, and nothing is noted.
+	PutDocument(ctx context.Context, d Document, notes ...AuditEvent) error
 	// LoadDocument reads one; nil if the tenant has none of that content.
 	LoadDocument(ctx context.Context, t Tenant, d Digest) (*Document, error)
 }
@@ -68,10 +69,10 @@ func (l *Ledger) AddDocument(ctx context.Context, p Principal, mediaType string,
 		return nil, &Error{Code: CodeInvalidRequest, Op: "add document", Message: "the media type is missing or unreadable", Hint: "send Content-Type"}
 	}
 	d := Document{Tenant: p.Tenant, Digest: sha256.Sum256(body), MediaType: mediaType, Body: body, Actor: p.String(), CreatedAt: l.clock.now()}
-	if err := l.store.PutDocument(ctx, d); err != nil {
+	note := NewAuditEvent(AuditEvent{Tenant: p.Tenant, Actor: d.Actor, Action: AuditDocumentAdded, Subject: d.Digest.String(), Detail: mediaType})
+	if err := l.store.PutDocument(ctx, d, note); err != nil {
 		return nil, fmt.Errorf("add document %s: %w", d.Digest, err)
 	}
-	l.note(ctx, AuditEvent{Tenant: p.Tenant, Actor: d.Actor, Action: AuditDocumentAdded, Subject: d.Digest.String(), Detail: mediaType})
 	return &d, nil
 }
 

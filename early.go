@@ -24,8 +24,8 @@ type EarlyApproval struct {
 // methods are safe for concurrent use and return the errors of [Store].
 type EarlyApprovalStore interface {
 	// PutEarlyApproval stores one, in place of an earlier one of the same person,
-	// and removes what is void by then.
-	PutEarlyApproval(ctx context.Context, a EarlyApproval) error
+	// and removes what is void by then. It notes the events in the same transaction.
+	PutEarlyApproval(ctx context.Context, a EarlyApproval, notes ...AuditEvent) error
 	// EarlyApprovals lists those for an operation, oldest first.
 	EarlyApprovals(ctx context.Context, id OperationID) ([]EarlyApproval, error)
 	// DropEarlyApprovals removes those for an operation.
@@ -53,10 +53,10 @@ func (l *Ledger) approveEarly(ctx context.Context, p Principal, id OperationID, 
 	early := EarlyApproval{Operation: id, Tenant: p.Tenant, Tool: a.Tool, Actor: p.String(), Digest: a.Digest, Contract: a.Contract, Reason: a.Reason,
 		At: at, Until: at.Add(info.Policy.ApprovalExpiry)}
 	l.crash("approve.before_commit")
-	if err := l.store.PutEarlyApproval(ctx, early); err != nil {
+	note := NewAuditEvent(AuditEvent{Tenant: p.Tenant, Actor: early.Actor, Action: AuditEarlyApproval, Subject: id.String(), Reason: a.Reason, Detail: string(a.Tool) + ", digest " + a.Digest.String()})
+	if err := l.store.PutEarlyApproval(ctx, early, note); err != nil {
 		return nil, fmt.Errorf("approve operation %s: %w", id, err)
 	}
-	l.note(ctx, AuditEvent{Tenant: p.Tenant, Actor: early.Actor, Action: AuditEarlyApproval, Subject: id.String(), Reason: a.Reason, Detail: string(a.Tool) + ", digest " + a.Digest.String()})
 	// Why read again: a claim that came meanwhile has looked for it too early. One
 	// of the two sees the other.
 	op, _, err := l.load(ctx, p.Tenant, id)

@@ -348,16 +348,16 @@ func (s *forgetful) lost(token onceward.WriteToken) error {
 	return onceward.Errorf(onceward.CodeMayBeRecorded, "the connection was lost inside the commit")
 }
 
-func (s *forgetful) PutRun(ctx context.Context, r onceward.Run) (*onceward.Run, bool, error) {
-	stored, applied, err := s.Store.PutRun(ctx, r)
+func (s *forgetful) PutRun(ctx context.Context, r onceward.Run, notes ...onceward.AuditEvent) (*onceward.Run, bool, error) {
+	stored, applied, err := s.Store.PutRun(ctx, r, notes...)
 	if lost := s.lost(r.Token); lost != nil {
 		return nil, false, lost
 	}
 	return stored, applied, err
 }
 
-func (s *forgetful) PutDecision(ctx context.Context, d onceward.StepDecision) (*onceward.StepDecision, bool, error) {
-	stored, applied, err := s.Store.PutDecision(ctx, d)
+func (s *forgetful) PutDecision(ctx context.Context, d onceward.StepDecision, notes ...onceward.AuditEvent) (*onceward.StepDecision, bool, error) {
+	stored, applied, err := s.Store.PutDecision(ctx, d, notes...)
 	if lost := s.lost(d.Token); lost != nil {
 		return nil, false, lost
 	}

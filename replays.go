@@ -157,8 +157,9 @@ func (b *BulkReplay) Sentence() string {
 type BulkReplayStore interface {
 	// PutBulkReplay stores one if the stored revision is b.Revision-1 (no row: 0),
 	// and returns the row as it is stored then. It is safe to run again: a row that
-	// carries b.Revision and b.Token counts as applied.
-	PutBulkReplay(ctx context.Context, b BulkReplay) (stored *BulkReplay, applied bool, err error)
+	// carries b.Revision and b.Token counts as applied. Where it writes the row it
+	// notes the events in the same transaction.
+	PutBulkReplay(ctx context.Context, b BulkReplay, notes ...AuditEvent) (stored *BulkReplay, applied bool, err error)
 	// LoadBulkReplay reads one; nil if there is none.
 	LoadBulkReplay(ctx context.Context, id BulkReplayID) (*BulkReplay, error)
 	// RunningBulkReplays returns at most limit that run, of every tenant, oldest first.
@@ -209,14 +210,13 @@ func (l *Ledger) StartBulkReplay(ctx context.Context, p Principal, in BulkReques
 		b.Filter.To = b.CreatedAt
 	}
 	b.After = Cursor{CreatedAt: b.Filter.To}
-	stored, applied, err := l.putBulk(ctx, b)
+	stored, applied, err := l.putBulk(ctx, b, NewAuditEvent(AuditEvent{Tenant: b.Tenant, Actor: p.String(), Action: AuditBulkReplay, Subject: b.ID.String(), Reason: b.Reason, Detail: b.what()}))
 	switch {
 	case err != nil:
 		return nil, err
 	case !applied:
 		return stored, sameBulk(nil, stored, b.Request)
 	}
-	l.note(ctx, AuditEvent{Tenant: b.Tenant, Actor: p.String(), Action: AuditBulkReplay, Subject: b.ID.String(), Reason: b.Reason, Detail: b.what()})
 	l.Wake()
 	return stored, nil
 }
@@ -316,19 +316,16 @@ func (l *Ledger) CancelBulkReplay(ctx context.Context, p Principal, id BulkRepla
 			return b, err
 		}
 		b.State, b.FinishedAt = BulkCancelled, l.clock.now()
-		stored, applied, err := l.nextBulk(ctx, b)
+		stored, applied, err := l.nextBulk(ctx, b, NewAuditEvent(AuditEvent{Tenant: b.Tenant, Actor: p.String(), Action: AuditBulkReplayCancelled, Subject: id.String()}))
 		if err != nil || applied {
-			if applied {
-				l.note(ctx, AuditEvent{Tenant: b.Tenant, Actor: p.String(), Action: AuditBulkReplayCancelled, Subject: id.String()})
-			}
 			return stored, err
 		}
 	}
 }
 
-func (l *Ledger) putBulk(ctx context.Context, b BulkReplay) (stored *BulkReplay, applied bool, err error) {
+func (l *Ledger) putBulk(ctx context.Context, b BulkReplay, notes ...AuditEvent) (stored *BulkReplay, applied bool, err error) {
 	for range putTries {
-		if stored, applied, err = l.store.PutBulkReplay(context.WithoutCancel(ctx), b); !Is(err, CodeMayBeRecorded) {
+		if stored, applied, err = l.store.PutBulkReplay(context.WithoutCancel(ctx), b, notes...); !Is(err, CodeMayBeRecorded) {
 			break
 		}
 	}
@@ -336,9 +333,9 @@ func (l *Ledger) putBulk(ctx context.Context, b BulkReplay) (stored *BulkReplay,
 }
 
 // nextBulk stores the next revision of a bulk replay.
-func (l *Ledger) nextBulk(ctx context.Context, b *BulkReplay) (*BulkReplay, bool, error) {
+func (l *Ledger) nextBulk(ctx context.Context, b *BulkReplay, notes ...AuditEvent) (*BulkReplay, bool, error) {
 	b.Revision, b.Token = b.Revision+1, newToken()
-	return l.putBulk(ctx, *b)
+	return l.putBulk(ctx, *b, notes...)
 }
 
 // bulkSideBySide is how many bulk replays a step looks at.

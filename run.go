@@ -89,8 +89,9 @@ type RunCursor struct {
 type RunStore interface {
 	// PutRun stores a run if the stored revision is r.Revision-1 (no row: 0), and
 	// returns the row as it is stored then. It is safe to run again: a row that
-	// carries r.Revision and r.Token counts as applied.
-	PutRun(ctx context.Context, r Run) (stored *Run, applied bool, err error)
+	// carries r.Revision and r.Token counts as applied. Where it writes the row it
+	// notes the events in the same transaction.
+	PutRun(ctx context.Context, r Run, notes ...AuditEvent) (stored *Run, applied bool, err error)
 	// LoadRun reads one run; nil if there is none.
 	LoadRun(ctx context.Context, id RunID) (*Run, error)
 	// ListRuns returns a page, newest first, without inputs.
@@ -232,14 +233,13 @@ func (l *Ledger) StartRun(ctx context.Context, in RunRequest) (*RunAnswer, error
 	if r.CreatedAt, err = l.store.Now(ctx); err != nil {
 		return nil, err
 	}
-	stored, applied, err := l.putRun(ctx, r)
+	stored, applied, err := l.putRun(ctx, r, AuditEvent{Tenant: r.Tenant, Actor: r.Actor, Action: AuditRunStarted, Subject: id.String(), Detail: r.Workflow + " version " + r.Version})
 	switch {
 	case err != nil:
 		return nil, err
 	case !applied:
 		return sameRun(&in, digest, stored)
 	}
-	l.note(ctx, AuditEvent{Tenant: r.Tenant, Actor: r.Actor, Action: AuditRunStarted, Subject: id.String(), Detail: r.Workflow + " version " + r.Version})
 	return &RunAnswer{Run: stored, Decision: DecisionFresh}, nil
 }
 
@@ -307,9 +307,10 @@ func contentOf(op string, text []byte, digest Digest, bytesMax int) (Digest, []b
 const putTries = 3
 
 // putRun is PutRun that is run again while nobody knows whether it is recorded.
-func (l *Ledger) putRun(ctx context.Context, r Run) (stored *Run, applied bool, err error) {
+func (l *Ledger) putRun(ctx context.Context, r Run, e AuditEvent) (stored *Run, applied bool, err error) {
+	e = NewAuditEvent(e)
 	for range putTries {
-		if stored, applied, err = l.store.PutRun(context.WithoutCancel(ctx), r); !Is(err, CodeMayBeRecorded) {
+		if stored, applied, err = l.store.PutRun(context.WithoutCancel(ctx), r, e); !Is(err, CodeMayBeRecorded) {
 			break
 		}
 	}
@@ -340,12 +341,11 @@ func (l *Ledger) FinishRun(ctx context.Context, p Principal, id RunID, outcome R
 		if next.FinishedAt, err = l.store.Now(ctx); err != nil {
 			return nil, err
 		}
-		stored, applied, err := l.putRun(ctx, next)
+		stored, applied, err := l.putRun(ctx, next, AuditEvent{Tenant: r.Tenant, Actor: p.String(), Action: AuditRunFinished, Subject: id.String(), Reason: reason, Detail: string(outcome)})
 		if err != nil {
 			return nil, err
 		}
 		if applied {
-			l.note(ctx, AuditEvent{Tenant: r.Tenant, Actor: p.String(), Action: AuditRunFinished, Subject: id.String(), Reason: reason, Detail: string(outcome)})
 			return stored, nil
 		}
 	}

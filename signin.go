@@ -38,8 +38,8 @@ type Session struct {
 
 // SessionStore keeps sessions.
 type SessionStore interface {
-	// PutSession stores a new session.
-	PutSession(ctx context.Context, s Session) error
+	// PutSession stores a new session, and notes the events in the same transaction.
+	PutSession(ctx context.Context, s Session, notes ...AuditEvent) error
 	// LoadSession reads one; nil if there is none.
 	LoadSession(ctx context.Context, h SessionHash) (*Session, error)
 	// SeeSession moves the time at which a session was seen forward.
@@ -66,10 +66,10 @@ func (l *Ledger) SignIn(ctx context.Context, p Principal, name string) (id strin
 	}
 	id = base32hex.EncodeToString(randomBytes(sessionIDBytes))
 	s = &Session{Hash: hashSession(id), Principal: p, Name: name, CreatedAt: now, EndsAt: now.Add(SessionLifetime), SeenAt: now}
-	if err := l.store.PutSession(ctx, *s); err != nil {
+	note := NewAuditEvent(AuditEvent{Tenant: p.Tenant, Actor: p.String(), Action: AuditSignedIn, Subject: p.Subject, Detail: "roles " + inWords(p.Roles)})
+	if err := l.store.PutSession(ctx, *s, note); err != nil {
 		return "", nil, fmt.Errorf("store session: %w", err)
 	}
-	l.note(ctx, AuditEvent{Tenant: p.Tenant, Actor: p.String(), Action: AuditSignedIn, Subject: p.Subject, Detail: "roles " + inWords(p.Roles)})
 	return id, s, nil
 }
 

@@ -91,15 +91,17 @@ func (t *Token) Principal() Principal {
 
 // TokenStore keeps tokens.
 type TokenStore interface {
-	// PutToken stores a new token; CodeWriteConflict if its ID is taken.
-	PutToken(ctx context.Context, t Token) error
+	// PutToken stores a new token, and notes the events in the same transaction;
+	// CodeWriteConflict if its ID is taken.
+	PutToken(ctx context.Context, t Token, notes ...AuditEvent) error
 	// LoadToken reads one; nil if there is none.
 	LoadToken(ctx context.Context, id TokenID) (*Token, error)
 	// ListTokens returns at most limit tokens of a tenant after an ID, by ID.
 	ListTokens(ctx context.Context, t Tenant, after TokenID, limit int) ([]Token, error)
 	// RevokeToken notes who revoked a token of the tenant, unless somebody did
-	// before, and returns it as it is stored now; nil if there is none.
-	RevokeToken(ctx context.Context, t Tenant, id TokenID, by string, at time.Time) (*Token, error)
+	// before, and returns it as it is stored now; nil if there is none. Where it
+	// ends the token it notes the events in the same transaction.
+	RevokeToken(ctx context.Context, t Tenant, id TokenID, by string, at time.Time, notes ...AuditEvent) (*Token, error)
 	// UseToken moves the time of a token's last use forward.
 	UseToken(ctx context.Context, id TokenID, at time.Time) error
 	// AnyToken reports whether there is a token, of whatever tenant, whatever

@@ -7,11 +7,11 @@ import (
 )
 
 // PutDocument implements onceward.Store.
-func (s *FaultyStore) PutDocument(ctx context.Context, d onceward.Document) error {
+func (s *FaultyStore) PutDocument(ctx context.Context, d onceward.Document, notes ...onceward.AuditEvent) error {
 	if err := s.writable("store document"); err != nil {
 		return err
 	}
-	return s.inner.PutDocument(ctx, d)
+	return s.inner.PutDocument(ctx, d, notes...)
 }
 
 // LoadDocument implements onceward.Store.
@@ -23,11 +23,11 @@ func (s *FaultyStore) LoadDocument(ctx context.Context, t onceward.Tenant, d onc
 }
 
 // PutEarlyApproval implements onceward.Store.
-func (s *FaultyStore) PutEarlyApproval(ctx context.Context, a onceward.EarlyApproval) error {
+func (s *FaultyStore) PutEarlyApproval(ctx context.Context, a onceward.EarlyApproval, notes ...onceward.AuditEvent) error {
 	if err := s.writable("store early approval"); err != nil {
 		return err
 	}
-	return s.inner.PutEarlyApproval(ctx, a)
+	return s.inner.PutEarlyApproval(ctx, a, notes...)
 }
 
 // EarlyApprovals implements onceward.Store.

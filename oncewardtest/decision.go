@@ -7,11 +7,11 @@ import (
 )
 
 // PutDecision implements onceward.Store.
-func (s *FaultyStore) PutDecision(ctx context.Context, d onceward.StepDecision) (*onceward.StepDecision, bool, error) {
+func (s *FaultyStore) PutDecision(ctx context.Context, d onceward.StepDecision, notes ...onceward.AuditEvent) (*onceward.StepDecision, bool, error) {
 	if err := s.writable("store decision"); err != nil {
 		return nil, false, err
 	}
-	return s.inner.PutDecision(ctx, d)
+	return s.inner.PutDecision(ctx, d, notes...)
 }
 
 // LoadDecision implements onceward.Store.

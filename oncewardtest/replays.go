@@ -7,11 +7,11 @@ import (
 )
 
 // PutBulkReplay implements onceward.Store.
-func (s *FaultyStore) PutBulkReplay(ctx context.Context, b onceward.BulkReplay) (*onceward.BulkReplay, bool, error) {
+func (s *FaultyStore) PutBulkReplay(ctx context.Context, b onceward.BulkReplay, notes ...onceward.AuditEvent) (*onceward.BulkReplay, bool, error) {
 	if err := s.writable("store bulk replay"); err != nil {
 		return nil, false, err
 	}
-	return s.inner.PutBulkReplay(ctx, b)
+	return s.inner.PutBulkReplay(ctx, b, notes...)
 }
 
 // LoadBulkReplay implements onceward.Store.

@@ -7,11 +7,11 @@ import (
 )
 
 // PutRun implements onceward.Store.
-func (s *FaultyStore) PutRun(ctx context.Context, r onceward.Run) (*onceward.Run, bool, error) {
+func (s *FaultyStore) PutRun(ctx context.Context, r onceward.Run, notes ...onceward.AuditEvent) (*onceward.Run, bool, error) {
 	if err := s.writable("store run"); err != nil {
 		return nil, false, err
 	}
-	return s.inner.PutRun(ctx, r)
+	return s.inner.PutRun(ctx, r, notes...)
 }
 
 // LoadRun implements onceward.Store.

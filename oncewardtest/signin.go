@@ -8,11 +8,11 @@ import (
 )
 
 // PutSession implements onceward.Store.
-func (s *FaultyStore) PutSession(ctx context.Context, n onceward.Session) error {
+func (s *FaultyStore) PutSession(ctx context.Context, n onceward.Session, notes ...onceward.AuditEvent) error {
 	if err := s.writable("store session"); err != nil {
 		return err
 	}
-	return s.inner.PutSession(ctx, n)
+	return s.inner.PutSession(ctx, n, notes...)
 }
 
 // LoadSession implements onceward.Store.

@@ -8,11 +8,11 @@ import (
 )
 
 // PutToken implements onceward.Store.
-func (s *FaultyStore) PutToken(ctx context.Context, t onceward.Token) error {
+func (s *FaultyStore) PutToken(ctx context.Context, t onceward.Token, notes ...onceward.AuditEvent) error {
 	if err := s.writable("store token"); err != nil {
 		return err
 	}
-	return s.inner.PutToken(ctx, t)
+	return s.inner.PutToken(ctx, t, notes...)
 }
 
 // LoadToken implements onceward.Store.
@@ -32,11 +32,11 @@ func (s *FaultyStore) ListTokens(ctx context.Context, t onceward.Tenant, after o
 }
 
 // RevokeToken implements onceward.Store.
-func (s *FaultyStore) RevokeToken(ctx context.Context, t onceward.Tenant, id onceward.TokenID, by string, at time.Time) (*onceward.Token, error) {
+func (s *FaultyStore) RevokeToken(ctx context.Context, t onceward.Tenant, id onceward.TokenID, by string, at time.Time, notes ...onceward.AuditEvent) (*onceward.Token, error) {
 	if err := s.writable("revoke token"); err != nil {
 		return nil, err
 	}
-	return s.inner.RevokeToken(ctx, t, id, by, at)
+	return s.inner.RevokeToken(ctx, t, id, by, at, notes...)
 }
 
 // UseToken implements onceward.Store.

@@ -81,10 +81,7 @@ func createToken(c *cobra.Command, in *httpapi.TokenRequest, lifetime time.Durat
 			return err
 		}
 		issued = httpapi.IssuedToken{Token: httpapi.ShowToken(&t), Secret: secret}
-		if err := s.PutToken(ctx, t); err != nil {
-			return err
-		}
-		return s.Note(ctx, onceward.TokenIssued(&t))
+		return s.PutToken(ctx, t, onceward.TokenIssued(&t))
 	})
 }
 
@@ -178,15 +175,12 @@ func newTokenRevoke() *cobra.Command {
 				err = askTokens(c, "DELETE", "/v1/tokens/"+string(id), nil, &answer)
 			} else {
 				err = onLedger(c, false, func(ctx context.Context, s onceward.Store, by onceward.Principal, now time.Time) error {
-					t, first, err := onceward.Revoke(ctx, s, by, id, now)
+					t, err := onceward.Revoke(ctx, s, by, id, now)
 					if err != nil {
 						return err
 					}
 					answer.Token = httpapi.ShowToken(t)
-					if !first {
-						return nil
-					}
-					return s.Note(ctx, onceward.TokenRevoked(t))
+					return nil
 				})
 			}
 			if err != nil {

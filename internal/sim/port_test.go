@@ -274,11 +274,11 @@ func (s *port) EarlyApprovals(ctx context.Context, id onceward.OperationID) ([]o
 }
 
 // PutEarlyApproval implements onceward.Store.
-func (s *port) PutEarlyApproval(ctx context.Context, a onceward.EarlyApproval) error {
+func (s *port) PutEarlyApproval(ctx context.Context, a onceward.EarlyApproval, notes ...onceward.AuditEvent) error {
 	if err := s.enter(ctx, "put early approval of "+s.p.e.opName(a.Operation), StoreRefuses); err != nil {
 		return err
 	}
-	return s.p.e.store.PutEarlyApproval(context.Background(), a)
+	return s.p.e.store.PutEarlyApproval(context.Background(), a, notes...)
 }
 
 // DropEarlyApprovals implements onceward.Store.

@@ -11,7 +11,7 @@ import (
 )
 
 // PutDecision stores a decision by compare-and-set; see [onceward.DecisionStore].
-func (s *Store) PutDecision(ctx context.Context, n onceward.StepDecision) (stored *onceward.StepDecision, applied bool, err error) {
+func (s *Store) PutDecision(ctx context.Context, n onceward.StepDecision, notes ...onceward.AuditEvent) (stored *onceward.StepDecision, applied bool, err error) {
 	body, err := store.EncodeDecision(&n)
 	if err != nil {
 		return nil, false, err
@@ -21,6 +21,7 @@ func (s *Store) PutDecision(ctx context.Context, n onceward.StepDecision) (store
 		write, there := next.replaces(d.decisions[n.ID])
 		if write {
 			d.decisions[n.ID] = next
+			d.note(notes)
 		}
 		applied = write || there
 		stored, err = d.decision(n.ID)

@@ -14,12 +14,13 @@ type documentKey struct {
 }
 
 // PutDocument stores a document; see [onceward.DocumentStore].
-func (s *Store) PutDocument(ctx context.Context, doc onceward.Document) error {
+func (s *Store) PutDocument(ctx context.Context, doc onceward.Document, notes ...onceward.AuditEvent) error {
 	return s.write(ctx, "store document", func(d *data) error {
 		key := documentKey{doc.Tenant, doc.Digest}
 		if _, there := d.documents[key]; !there {
 			doc.Body, doc.CreatedAt = bytes.Clone(doc.Body), store.Stored(doc.CreatedAt)
 			d.documents[key] = doc
+			d.note(notes)
 		}
 		return nil
 	})

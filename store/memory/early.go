@@ -10,7 +10,7 @@ import (
 )
 
 // PutEarlyApproval stores an early approval; see [onceward.EarlyApprovalStore].
-func (s *Store) PutEarlyApproval(ctx context.Context, a onceward.EarlyApproval) error {
+func (s *Store) PutEarlyApproval(ctx context.Context, a onceward.EarlyApproval, notes ...onceward.AuditEvent) error {
 	return s.write(ctx, "store early approval", func(d *data) error {
 		for id, all := range d.early {
 			d.early[id] = slices.DeleteFunc(all, func(old onceward.EarlyApproval) bool {
@@ -19,6 +19,7 @@ func (s *Store) PutEarlyApproval(ctx context.Context, a onceward.EarlyApproval) 
 		}
 		a.At, a.Until = store.Stored(a.At), store.Stored(a.Until)
 		d.early[a.Operation] = append(d.early[a.Operation], a)
+		d.note(notes)
 		return nil
 	})
 }

@@ -12,7 +12,7 @@ import (
 
 // PutBulkReplay stores a bulk replay by compare-and-set; see
 // [onceward.BulkReplayStore].
-func (s *Store) PutBulkReplay(ctx context.Context, b onceward.BulkReplay) (stored *onceward.BulkReplay, applied bool, err error) {
+func (s *Store) PutBulkReplay(ctx context.Context, b onceward.BulkReplay, notes ...onceward.AuditEvent) (stored *onceward.BulkReplay, applied bool, err error) {
 	body, err := store.EncodeBulkReplay(&b)
 	if err != nil {
 		return nil, false, err
@@ -22,6 +22,7 @@ func (s *Store) PutBulkReplay(ctx context.Context, b onceward.BulkReplay) (store
 		write, there := next.replaces(d.replays[b.ID])
 		if write {
 			d.replays[b.ID] = next
+			d.note(notes)
 		}
 		applied = write || there
 		stored, err = d.bulkReplay(b.ID)

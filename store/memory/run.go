@@ -28,7 +28,7 @@ func (k *kept) replaces(old *kept) (write, there bool) {
 }
 
 // PutRun stores a run by compare-and-set; see [onceward.RunStore].
-func (s *Store) PutRun(ctx context.Context, r onceward.Run) (stored *onceward.Run, applied bool, err error) {
+func (s *Store) PutRun(ctx context.Context, r onceward.Run, notes ...onceward.AuditEvent) (stored *onceward.Run, applied bool, err error) {
 	body, err := store.EncodeRun(&r)
 	if err != nil {
 		return nil, false, err
@@ -38,6 +38,7 @@ func (s *Store) PutRun(ctx context.Context, r onceward.Run) (stored *onceward.Ru
 		write, there := next.replaces(d.runs[r.ID])
 		if write {
 			d.runs[r.ID] = next
+			d.note(notes)
 		}
 		applied = write || there
 		stored, err = d.run(r.ID)

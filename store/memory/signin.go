@@ -9,10 +9,11 @@ import (
 )
 
 // PutSession stores a new session; see [onceward.SessionStore].
-func (s *Store) PutSession(ctx context.Context, n onceward.Session) error {
+func (s *Store) PutSession(ctx context.Context, n onceward.Session, notes ...onceward.AuditEvent) error {
 	return s.write(ctx, "store session", func(d *data) error {
 		n.CreatedAt, n.EndsAt, n.SeenAt = store.Stored(n.CreatedAt), store.Stored(n.EndsAt), store.Stored(n.SeenAt)
 		d.sessions[n.Hash] = *copySession(n)
+		d.note(notes)
 		return nil
 	})
 }

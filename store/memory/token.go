@@ -12,7 +12,7 @@ import (
 )
 
 // PutToken stores a new token; see [onceward.TokenStore].
-func (s *Store) PutToken(ctx context.Context, t onceward.Token) error {
+func (s *Store) PutToken(ctx context.Context, t onceward.Token, notes ...onceward.AuditEvent) error {
 	return s.write(ctx, "store token", func(d *data) error {
 		if _, taken := d.tokens[t.ID]; taken {
 			return store.TokenTaken()
@@ -21,6 +21,7 @@ func (s *Store) PutToken(ctx context.Context, t onceward.Token) error {
 		t.CreatedAt, t.ExpiresAt = store.Stored(t.CreatedAt), store.Stored(t.ExpiresAt)
 		t.RevokedAt, t.LastUsedAt = store.Stored(t.RevokedAt), store.Stored(t.LastUsedAt)
 		d.tokens[t.ID] = t
+		d.note(notes)
 		return nil
 	})
 }
@@ -57,7 +58,7 @@ func (s *Store) ListTokens(ctx context.Context, tenant onceward.Tenant, after on
 }
 
 // RevokeToken notes who revoked a token; see [onceward.TokenStore].
-func (s *Store) RevokeToken(ctx context.Context, tenant onceward.Tenant, id onceward.TokenID, by string, at time.Time) (*onceward.Token, error) {
+func (s *Store) RevokeToken(ctx context.Context, tenant onceward.Tenant, id onceward.TokenID, by string, at time.Time, notes ...onceward.AuditEvent) (*onceward.Token, error) {
 	var found *onceward.Token
 	err := s.write(ctx, "revoke token", func(d *data) error {
 		t, ok := d.tokens[id]
@@ -67,6 +68,7 @@ func (s *Store) RevokeToken(ctx context.Context, tenant onceward.Tenant, id once
 		if t.RevokedAt.IsZero() {
 			t.RevokedBy, t.RevokedAt = by, store.Stored(at)
 			d.tokens[id] = t
+			d.note(notes)
 		}
 		found = copyToken(t)
 		return nil

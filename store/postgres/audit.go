@@ -150,7 +150,7 @@ func (s *Store) Seals(ctx context.Context, after int64, limit int) ([]onceward.S
 // is found by its hash.
 func (s *Store) AppendSeal(ctx context.Context, seal onceward.Seal) (applied bool, err error) {
 	err = s.do(ctx, "store seal", func(ctx context.Context, conn *pgx.Conn) error {
-		_, err := durably(ctx, conn, `insert into seals (number, at, previous, journal_xid, journal_position, events_xid, events_position, count, rows, hash)
+		_, err := durably(ctx, conn, nil, `insert into seals (number, at, previous, journal_xid, journal_position, events_xid, events_position, count, rows, hash)
 values ($1, $2::timestamptz, $3, $4::text::xid8, $5, $6::text::xid8, $7, $8, $9, $10) on conflict (number) do nothing`,
 			seal.Number, seal.At, seal.Previous[:], xidText(seal.Journal.Xid), seal.Journal.Position, xidText(seal.Events.Xid), seal.Events.Position,
 			seal.Count, notNil(seal.Rows), seal.Hash[:])
@@ -165,7 +165,7 @@ values ($1, $2::timestamptz, $3, $4::text::xid8, $5, $6::text::xid8, $7, $8, $9,
 // PutCheckpoint stores a checkpoint; see [onceward.AuditStore].
 func (s *Store) PutCheckpoint(ctx context.Context, c onceward.Checkpoint) error {
 	return s.do(ctx, "store checkpoint", func(ctx context.Context, conn *pgx.Conn) error {
-		_, err := durably(ctx, conn, `insert into checkpoints (number, at, hash, key, signature) values ($1, $2::timestamptz, $3, $4, $5) on conflict (number) do nothing`,
+		_, err := durably(ctx, conn, nil, `insert into checkpoints (number, at, hash, key, signature) values ($1, $2::timestamptz, $3, $4, $5) on conflict (number) do nothing`,
 			c.Number, c.At, c.Hash[:], notNil(c.Key), notNil(c.Signature))
 		return err
 	})

@@ -17,7 +17,7 @@ values ($1, $2, $3::timestamptz, $4, $5, $6) on conflict (id) do nothing`
 )
 
 // PutDecision stores a decision by compare-and-set; see [onceward.DecisionStore].
-func (s *Store) PutDecision(ctx context.Context, d onceward.StepDecision) (stored *onceward.StepDecision, applied bool, err error) {
+func (s *Store) PutDecision(ctx context.Context, d onceward.StepDecision, notes ...onceward.AuditEvent) (stored *onceward.StepDecision, applied bool, err error) {
 	body, err := store.EncodeDecision(&d)
 	if err != nil {
 		return nil, false, err
@@ -27,7 +27,7 @@ func (s *Store) PutDecision(ctx context.Context, d onceward.StepDecision) (store
 		if d.Revision == 1 {
 			sql, values = insertDecisionSQL, []any{uuidOf(d.ID), uuidOf(d.Run), optionalTime(d.CreatedAt), d.Revision, uuidOf(d.Token), body}
 		}
-		wrote, err := durably(ctx, conn, sql, values...)
+		wrote, err := durably(ctx, conn, notes, sql, values...)
 		if err != nil {
 			return err
 		}

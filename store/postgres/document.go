@@ -11,9 +11,9 @@ import (
 )
 
 // PutDocument stores a document; see [onceward.DocumentStore].
-func (s *Store) PutDocument(ctx context.Context, d onceward.Document) error {
+func (s *Store) PutDocument(ctx context.Context, d onceward.Document, notes ...onceward.AuditEvent) error {
 	return s.do(ctx, "store document", func(ctx context.Context, conn *pgx.Conn) error {
-		_, err := durably(ctx, conn, `insert into documents (tenant, sha256, media_type, bytes, actor, created_at) values ($1, $2, $3, $4, $5, $6::timestamptz)
+		_, err := durably(ctx, conn, notes, `insert into documents (tenant, sha256, media_type, bytes, actor, created_at) values ($1, $2, $3, $4, $5, $6::timestamptz)
 on conflict (tenant, sha256) do nothing`, string(d.Tenant), d.Digest[:], d.MediaType, notNil(d.Body), d.Actor, optionalTime(d.CreatedAt))
 		return err
 	})

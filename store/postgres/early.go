@@ -11,9 +11,9 @@ import (
 )
 
 // PutEarlyApproval stores an early approval; see [onceward.EarlyApprovalStore].
-func (s *Store) PutEarlyApproval(ctx context.Context, a onceward.EarlyApproval) error {
+func (s *Store) PutEarlyApproval(ctx context.Context, a onceward.EarlyApproval, notes ...onceward.AuditEvent) error {
 	return s.do(ctx, "store early approval", func(ctx context.Context, conn *pgx.Conn) error {
-		_, err := durably(ctx, conn, `with void as (delete from early_approvals where until < $8::timestamptz and (operation_id, actor) <> ($1::uuid, $2::text))
+		_, err := durably(ctx, conn, notes, `with void as (delete from early_approvals where until < $8::timestamptz and (operation_id, actor) <> ($1::uuid, $2::text))
 insert into early_approvals (operation_id, actor, tenant, tool, digest, contract, reason, at, until)
 values ($1::uuid, $2::text, $3, $4, $5, $6, $7, $8::timestamptz, $9::timestamptz)
 on conflict (operation_id, actor) do update set tenant = excluded.tenant, tool = excluded.tool, digest = excluded.digest,

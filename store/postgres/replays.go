@@ -17,7 +17,7 @@ values ($1, $2, $3, $4::timestamptz, $5, $6, $7) on conflict (id) do nothing`
 
 // PutBulkReplay stores a bulk replay by compare-and-set; see
 // [onceward.BulkReplayStore].
-func (s *Store) PutBulkReplay(ctx context.Context, b onceward.BulkReplay) (stored *onceward.BulkReplay, applied bool, err error) {
+func (s *Store) PutBulkReplay(ctx context.Context, b onceward.BulkReplay, notes ...onceward.AuditEvent) (stored *onceward.BulkReplay, applied bool, err error) {
 	body, err := store.EncodeBulkReplay(&b)
 	if err != nil {
 		return nil, false, err
@@ -27,7 +27,7 @@ func (s *Store) PutBulkReplay(ctx context.Context, b onceward.BulkReplay) (store
 		if b.Revision == 1 {
 			sql, values = insertReplaySQL, []any{uuidOf(b.ID), string(b.Tenant), string(b.State), optionalTime(b.CreatedAt), b.Revision, uuidOf(b.Token), body}
 		}
-		wrote, err := durably(ctx, conn, sql, values...)
+		wrote, err := durably(ctx, conn, notes, sql, values...)
 		if err != nil {
 			return err
 		}

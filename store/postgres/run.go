@@ -18,7 +18,7 @@ values ($1, $2, $3, $4, $5, $6::timestamptz, $7, $8, $9, $10) on conflict (id) d
 )
 
 // PutRun stores a run by compare-and-set; see [onceward.RunStore].
-func (s *Store) PutRun(ctx context.Context, r onceward.Run) (stored *onceward.Run, applied bool, err error) {
+func (s *Store) PutRun(ctx context.Context, r onceward.Run, notes ...onceward.AuditEvent) (stored *onceward.Run, applied bool, err error) {
 	body, err := store.EncodeRun(&r)
 	if err != nil {
 		return nil, false, err
@@ -29,7 +29,7 @@ func (s *Store) PutRun(ctx context.Context, r onceward.Run) (stored *onceward.Ru
 			sql = insertRunSQL
 			values = []any{uuidOf(r.ID), string(r.Tenant), r.Workflow, string(r.State), r.CorrelationID, optionalTime(r.CreatedAt), r.Revision, uuidOf(r.Token), body, r.Input}
 		}
-		wrote, err := durably(ctx, conn, sql, values...)
+		wrote, err := durably(ctx, conn, notes, sql, values...)
 		if err != nil {
 			return err
 		}
@@ -92,12 +92,15 @@ order by created_at desc, id desc limit $8`,
 func uuidOf[T ~[16]byte](id T) pgtype.UUID { return pgtype.UUID{Bytes: id, Valid: true} }
 
 // durably runs one statement as a transaction that outlives a power cut, whatever
-// the database does by default, and says whether it wrote a row.
-func durably(ctx context.Context, conn *pgx.Conn, sql string, values ...any) (wrote bool, err error) {
+// the database does by default, and says whether it wrote a row. If it did, the
+// events are noted along with it.
+func durably(ctx context.Context, conn *pgx.Conn, notes []onceward.AuditEvent, sql string, values ...any) (wrote bool, err error) {
 	err = inTx(ctx, conn, func(tx pgx.Tx) error {
 		tag, err := tx.Exec(ctx, sql, values...)
-		wrote = tag.RowsAffected() == 1
-		return err
+		if wrote = tag.RowsAffected() == 1; err != nil || !wrote {
+			return err
+		}
+		return note(ctx, tx, notes)
 	})
 	return wrote, err
 }

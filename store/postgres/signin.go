@@ -12,10 +12,10 @@ import (
 )
 
 // PutSession stores a new session; see [onceward.SessionStore].
-func (s *Store) PutSession(ctx context.Context, n onceward.Session) error {
+func (s *Store) PutSession(ctx context.Context, n onceward.Session, notes ...onceward.AuditEvent) error {
 	return s.do(ctx, "store session", func(ctx context.Context, conn *pgx.Conn) error {
 		p := &n.Principal
-		_, err := conn.Exec(ctx, `insert into sessions (hash, tenant, issuer, subject, name, scope, created_at, ends_at, seen_at)
+		_, err := durably(ctx, conn, notes, `insert into sessions (hash, tenant, issuer, subject, name, scope, created_at, ends_at, seen_at)
 values ($1, $2, $3, $4, $5, $6, $7::timestamptz, $8::timestamptz, $9::timestamptz) on conflict (hash) do nothing`,
 			n.Hash[:], string(p.Tenant), p.Issuer, p.Subject, n.Name, store.EncodeScope(store.ScopeOf(*p)),
 			optionalTime(n.CreatedAt), optionalTime(n.EndsAt), optionalTime(n.SeenAt))

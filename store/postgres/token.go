@@ -15,9 +15,9 @@ const tokenColumns = `id, tenant, subject, scope, note, hash, created_by, create
 
 // PutToken stores a new token; see [onceward.TokenStore]. A token that was
 // stored by a try whose answer was lost is not taken by somebody else.
-func (s *Store) PutToken(ctx context.Context, t onceward.Token) error {
+func (s *Store) PutToken(ctx context.Context, t onceward.Token, notes ...onceward.AuditEvent) error {
 	return s.do(ctx, "store token", func(ctx context.Context, conn *pgx.Conn) error {
-		wrote, err := durably(ctx, conn, `insert into tokens as t (`+tokenColumns+`)
+		wrote, err := durably(ctx, conn, notes, `insert into tokens as t (`+tokenColumns+`)
 values ($1, $2, $3, $4, $5, $6, $7, $8::timestamptz, $9::timestamptz, $10, $11::timestamptz, $12::timestamptz)
 on conflict (id) do update set id = excluded.id where t.hash = excluded.hash`,
 			string(t.ID), string(t.Tenant), t.Subject, store.EncodeScope(t.Scope), t.Note, t.Hash[:], t.CreatedBy,
@@ -84,11 +84,16 @@ func (s *Store) ListTokens(ctx context.Context, tenant onceward.Tenant, after on
 
 // RevokeToken notes who revoked a token; see [onceward.TokenStore]. Who was
 // first stays: the row is locked by whoever comes first.
-func (s *Store) RevokeToken(ctx context.Context, tenant onceward.Tenant, id onceward.TokenID, by string, at time.Time) (*onceward.Token, error) {
-	return s.oneToken(ctx, "revoke token", `update tokens set
-    revoked_by = case when revoked_at is null then $3 else revoked_by end,
-    revoked_at = coalesce(revoked_at, $4::timestamptz)
-where id = $1 and tenant = $2 returning `+tokenColumns, string(id), string(tenant), by, optionalTime(at))
+func (s *Store) RevokeToken(ctx context.Context, tenant onceward.Tenant, id onceward.TokenID, by string, at time.Time, notes ...onceward.AuditEvent) (*onceward.Token, error) {
+	err := s.do(ctx, "revoke token", func(ctx context.Context, conn *pgx.Conn) error {
+		_, err := durably(ctx, conn, notes, "update tokens set revoked_by = $3, revoked_at = $4::timestamptz where id = $1 and tenant = $2 and revoked_at is null",
+			string(id), string(tenant), by, optionalTime(at))
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return s.oneToken(ctx, "load token", "select "+tokenColumns+" from tokens where id = $1 and tenant = $2", string(id), string(tenant))
 }
 
 // UseToken notes a token's last use; see [onceward.TokenStore].

@@ -8,13 +8,16 @@ import (
 )
 
 // PutDecision stores a decision by compare-and-set; see [onceward.DecisionStore].
-func (s *Store) PutDecision(ctx context.Context, d onceward.StepDecision) (stored *onceward.StepDecision, applied bool, err error) {
+func (s *Store) PutDecision(ctx context.Context, d onceward.StepDecision, notes ...onceward.AuditEvent) (stored *onceward.StepDecision, applied bool, err error) {
 	body, err := store.EncodeDecision(&d)
 	if err != nil {
 		return nil, false, err
 	}
 	err = s.write(ctx, "store decision", func(c *conn) error {
 		wrote, err := c.putDecision(&d, body)
+		if err == nil && wrote == 1 {
+			err = s.note(c, notes)
+		}
 		if err != nil {
 			return err
 		}

@@ -7,9 +7,9 @@ import (
 )
 
 // PutDocument stores a document; see [onceward.DocumentStore].
-func (s *Store) PutDocument(ctx context.Context, d onceward.Document) error {
+func (s *Store) PutDocument(ctx context.Context, d onceward.Document, notes ...onceward.AuditEvent) error {
 	return s.write(ctx, "store document", func(c *conn) error {
-		return c.exec(`INSERT INTO documents (tenant, sha256, media_type, bytes, actor, created_at) VALUES (?, ?, ?, ?, ?, ?)
+		n, err := c.changed(`INSERT INTO documents (tenant, sha256, media_type, bytes, actor, created_at) VALUES (?, ?, ?, ?, ?, ?)
 			ON CONFLICT (tenant, sha256) DO NOTHING`, func(b *binder) {
 			b.text(string(d.Tenant))
 			b.blob(d.Digest[:])
@@ -18,6 +18,10 @@ func (s *Store) PutDocument(ctx context.Context, d onceward.Document) error {
 			b.text(d.Actor)
 			b.time(d.CreatedAt)
 		})
+		if err != nil || n == 0 {
+			return err
+		}
+		return s.note(c, notes)
 	})
 }
 

@@ -7,12 +7,12 @@ import (
 )
 
 // PutEarlyApproval stores an early approval; see [onceward.EarlyApprovalStore].
-func (s *Store) PutEarlyApproval(ctx context.Context, a onceward.EarlyApproval) error {
+func (s *Store) PutEarlyApproval(ctx context.Context, a onceward.EarlyApproval, notes ...onceward.AuditEvent) error {
 	return s.write(ctx, "store early approval", func(c *conn) error {
 		if err := c.exec(`DELETE FROM early_approvals WHERE until < ?`, func(b *binder) { b.time(a.At) }); err != nil {
 			return err
 		}
-		return c.exec(`INSERT INTO early_approvals (operation_id, actor, tenant, tool, digest, contract, reason, at, until) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+		err := c.exec(`INSERT INTO early_approvals (operation_id, actor, tenant, tool, digest, contract, reason, at, until) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
 			ON CONFLICT (operation_id, actor) DO UPDATE SET tenant = excluded.tenant, tool = excluded.tool, digest = excluded.digest,
 				contract = excluded.contract, reason = excluded.reason, at = excluded.at, until = excluded.until`, func(b *binder) {
 			b.id(a.Operation)
@@ -25,6 +25,10 @@ func (s *Store) PutEarlyApproval(ctx context.Context, a onceward.EarlyApproval) 
 			b.time(a.At)
 			b.time(a.Until)
 		})
+		if err != nil {
+			return err
+		}
+		return s.note(c, notes)
 	})
 }
 

@@ -9,13 +9,16 @@ import (
 
 // PutBulkReplay stores a bulk replay by compare-and-set; see
 // [onceward.BulkReplayStore].
-func (s *Store) PutBulkReplay(ctx context.Context, b onceward.BulkReplay) (stored *onceward.BulkReplay, applied bool, err error) {
+func (s *Store) PutBulkReplay(ctx context.Context, b onceward.BulkReplay, notes ...onceward.AuditEvent) (stored *onceward.BulkReplay, applied bool, err error) {
 	body, err := store.EncodeBulkReplay(&b)
 	if err != nil {
 		return nil, false, err
 	}
 	err = s.write(ctx, "store bulk replay", func(c *conn) error {
 		wrote, err := c.putBulkReplay(&b, body)
+		if err == nil && wrote == 1 {
+			err = s.note(c, notes)
+		}
 		if err != nil {
 			return err
 		}

@@ -8,13 +8,16 @@ import (
 )
 
 // PutRun stores a run by compare-and-set; see [onceward.RunStore].
-func (s *Store) PutRun(ctx context.Context, r onceward.Run) (stored *onceward.Run, applied bool, err error) {
+func (s *Store) PutRun(ctx context.Context, r onceward.Run, notes ...onceward.AuditEvent) (stored *onceward.Run, applied bool, err error) {
 	body, err := store.EncodeRun(&r)
 	if err != nil {
 		return nil, false, err
 	}
 	err = s.write(ctx, "store run", func(c *conn) error {
 		wrote, err := c.putRun(&r, body)
+		if err == nil && wrote == 1 {
+			err = s.note(c, notes)
+		}
 		if err != nil {
 			return err
 		}

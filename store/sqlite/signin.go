@@ -9,9 +9,9 @@ import (
 )
 
 // PutSession stores a new session; see [onceward.SessionStore].
-func (s *Store) PutSession(ctx context.Context, n onceward.Session) error {
+func (s *Store) PutSession(ctx context.Context, n onceward.Session, notes ...onceward.AuditEvent) error {
 	return s.write(ctx, "store session", func(c *conn) error {
-		return c.exec(`INSERT INTO sessions (hash, tenant, issuer, subject, name, scope, created_at, ends_at, seen_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`, func(b *binder) {
+		err := c.exec(`INSERT INTO sessions (hash, tenant, issuer, subject, name, scope, created_at, ends_at, seen_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`, func(b *binder) {
 			p := &n.Principal
 			b.blob(n.Hash[:])
 			b.text(string(p.Tenant))
@@ -23,6 +23,10 @@ func (s *Store) PutSession(ctx context.Context, n onceward.Session) error {
 			b.time(n.EndsAt)
 			b.time(n.SeenAt)
 		})
+		if err != nil {
+			return err
+		}
+		return s.note(c, notes)
 	})
 }
 

@@ -11,7 +11,7 @@ import (
 const tokenColumns = `id, tenant, subject, scope, note, hash, created_by, created_at, expires_at, revoked_by, revoked_at, last_used_at`
 
 // PutToken stores a new token; see [onceward.TokenStore].
-func (s *Store) PutToken(ctx context.Context, t onceward.Token) error {
+func (s *Store) PutToken(ctx context.Context, t onceward.Token, notes ...onceward.AuditEvent) error {
 	return s.write(ctx, "store token", func(c *conn) error {
 		n, err := c.changed(`INSERT INTO tokens (`+tokenColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`, func(b *binder) {
 			b.text(string(t.ID))
@@ -27,10 +27,13 @@ func (s *Store) PutToken(ctx context.Context, t onceward.Token) error {
 			b.time(t.RevokedAt)
 			b.time(t.LastUsedAt)
 		})
-		if err == nil && n == 0 {
-			err = store.TokenTaken()
+		switch {
+		case err != nil:
+			return err
+		case n == 0:
+			return store.TokenTaken()
 		}
-		return err
+		return s.note(c, notes)
 	})
 }
 
@@ -77,15 +80,18 @@ func (s *Store) ListTokens(ctx context.Context, tenant onceward.Tenant, after on
 }
 
 // RevokeToken notes who revoked a token; see [onceward.TokenStore].
-func (s *Store) RevokeToken(ctx context.Context, tenant onceward.Tenant, id onceward.TokenID, by string, at time.Time) (*onceward.Token, error) {
+func (s *Store) RevokeToken(ctx context.Context, tenant onceward.Tenant, id onceward.TokenID, by string, at time.Time, notes ...onceward.AuditEvent) (*onceward.Token, error) {
 	var found *onceward.Token
 	err := s.write(ctx, "revoke token", func(c *conn) error {
-		err := c.exec(`UPDATE tokens SET revoked_by = ?, revoked_at = ? WHERE id = ? AND tenant = ? AND revoked_at IS NULL`, func(b *binder) {
+		n, err := c.changed(`UPDATE tokens SET revoked_by = ?, revoked_at = ? WHERE id = ? AND tenant = ? AND revoked_at IS NULL`, func(b *binder) {
 			b.text(by)
 			b.time(at)
 			b.text(string(id))
 			b.text(string(tenant))
 		})
+		if err == nil && n == 1 {
+			err = s.note(c, notes)
+		}
 		if err != nil {
 			return err
 		}
