@@ -1,6 +1,7 @@
 package onceward_test
 
 import (
+	"context"
 	"fmt"
 	"testing"
 
@@ -164,4 +165,34 @@ func TestSignaturesDoNotCountInPlaceOfAnotherVersion(t *testing.T) {
 	s.must(r.Activate(t.Context(), []onceward.Tool{s.versions["wide"]}, true)) // by force it is proposed, no more
 	s.must(s.sign(l, signer("tom"), "wide", onceward.SignTechnical))
 	s.runs(r, "tighter")
+}
+
+// overtaken lets another server do something between the comparison of a version
+// and its activation.
+type overtaken struct {
+	onceward.Store
+	before func()
+}
+
+func (o *overtaken) Activate(ctx context.Context, c onceward.ContractVersion, force bool, notes ...onceward.AuditEvent) error {
+	if o.before != nil {
+		before := o.before
+		o.before = nil
+		before()
+	}
+	return o.Store.Activate(ctx, c, force, notes...)
+}
+
+func TestVersionIsComparedAnewWithWhatCameInForceMeanwhile(t *testing.T) {
+	t.Parallel()
+	s := newSigners(t)
+	s.server(true, "wide")
+	store := &overtaken{Store: s.store, before: func() { s.server(true, "tighter") }}
+	r := onceward.NewRegistry(store, s.compile)
+	r.SignOff(moreAttempts, true)
+	s.must(r.Activate(t.Context(), []onceward.Tool{s.versions["narrow"]}, false)) // risks less than wide, and more than tighter
+	s.runs(r, "tighter")
+	if h, waits := r.HeldVersion("payouts.send"); !waits || h.InForce.Info().Version != "tighter" {
+		t.Fatalf("held is %+v (%v), want narrow in place of tighter", h, waits)
+	}
 }

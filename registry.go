@@ -53,10 +53,7 @@ func (r *Registry) Activate(ctx context.Context, tools []Tool, force bool) error
 		}
 		next[i.Name] = t
 	}
-	if err := r.keepsKeys(ctx, next); err != nil {
-		return err
-	}
-	held, err := r.activateEach(ctx, next, force)
+	held, err := r.record(ctx, next, force)
 	if err != nil {
 		return err
 	}
@@ -69,11 +66,32 @@ func (r *Registry) Activate(ctx context.Context, tools []Tool, force bool) error
 	return nil
 }
 
+// activateTries bounds how often a set is compared anew with what another replica
+// put in force meanwhile.
+const activateTries = 5
+
+// record compares the versions with those in force, and records them. What is
+// found to be harmless is harmless in place of one version only: where another
+// one came in force meanwhile, everything is compared anew.
+func (r *Registry) record(ctx context.Context, next map[ToolName]Tool, force bool) (held map[ToolName]HeldVersion, err error) {
+	for range activateTries {
+		set := maps.Clone(next)
+		if held, err = r.activateEach(ctx, set, force); !Is(err, CodeWriteConflict) {
+			maps.Copy(next, set)
+			break
+		}
+	}
+	return held, err
+}
+
 // activateEach records the versions. What has to wait is returned, and stands in
 // next no more: the version in force stands there in its place.
 func (r *Registry) activateEach(ctx context.Context, next map[ToolName]Tool, force bool) (map[ToolName]HeldVersion, error) {
 	versions, err := r.versionsInForce(ctx)
 	if err != nil {
+		return nil, err
+	}
+	if err := r.keepsKeys(ctx, next, versions); err != nil {
 		return nil, err
 	}
 	held := map[ToolName]HeldVersion{}
@@ -87,7 +105,8 @@ func (r *Registry) activateEach(ctx context.Context, next map[ToolName]Tool, for
 			held[name], next[name] = h, h.InForce
 			continue
 		}
-		err = r.store.Activate(ctx, ContractVersion{Tool: name, Version: i.Version, Source: i.Source}, force, putInForce(AuditContractInForce, string(name), i.Version))
+		was := versions[name]
+		err = r.store.Activate(ctx, ContractVersion{Tool: name, Version: i.Version, Source: i.Source, Replaces: &was}, force, putInForce(AuditContractInForce, string(name), i.Version))
 		if err != nil {
 			return nil, fmt.Errorf("activate contract %s: %w", name, err)
 		}
@@ -154,22 +173,18 @@ func (r *Registry) refresh(ctx context.Context) (came []ToolName, err error) {
 // version in force and does not list it: requests that are known under their old
 // keys would be new effects. What has no rule, or cannot be read any more, is not
 // compared.
-func (r *Registry) keepsKeys(ctx context.Context, next map[ToolName]Tool) error {
-	inForce, err := r.store.ActiveContracts(ctx)
-	if err != nil {
-		return fmt.Errorf("list contracts in force: %w", err)
-	}
-	for _, c := range inForce {
-		t := next[c.Tool]
-		if t == nil || t.Info().Version == c.Version || t.Info().KeyRule == "" {
+func (r *Registry) keepsKeys(ctx context.Context, next map[ToolName]Tool, inForce map[ToolName]string) error {
+	for _, name := range slices.Sorted(maps.Keys(inForce)) {
+		t := next[name]
+		if t == nil || t.Info().Version == inForce[name] || t.Info().KeyRule == "" {
 			continue
 		}
-		was, err := r.Version(ctx, c.Tool, c.Version)
+		was, err := r.Version(ctx, name, inForce[name])
 		if err != nil || was.Info().KeyRule == "" || was.Info().KeyRule == t.Info().KeyRule || slices.Contains(t.Info().KeyWas, was.Info().KeyRule) {
 			continue
 		}
 		return &Error{Code: CodeContractInvalid, Op: "activate contract",
-			Message: fmt.Sprintf("the key of %s was %s in the version in force, and key_was does not list it: requests that are known under their old keys would be new effects", c.Tool, was.Info().KeyRule),
+			Message: fmt.Sprintf("the key of %s was %s in the version in force, and key_was does not list it: requests that are known under their old keys would be new effects", name, was.Info().KeyRule),
 			Hint:    fmt.Sprintf("add key_was: [%s] to spec, or give the tool another name", was.Info().KeyRule)}
 	}
 	return nil
@@ -186,7 +201,11 @@ func (r *Registry) Check(ctx context.Context, tools []Tool) error {
 				Hint: "load the newer contract; to put this version in force again on purpose, start with onceward serve --reactivate"}
 		}
 	}
-	return r.keepsKeys(ctx, next)
+	versions, err := r.versionsInForce(ctx)
+	if err != nil {
+		return err
+	}
+	return r.keepsKeys(ctx, next, versions)
 }
 
 // putInForce is the audit event of a document that came into force. Who put it

@@ -115,6 +115,8 @@ type ContractVersion struct {
 	Active    bool
 	Proposed  bool // waits to be signed; never together with Active
 	CreatedAt time.Time
+
+	Replaces *string // only for Activate: the version that must be in force until then, empty for none; nil: whichever is
 }
 
 // Replica is a running process that holds leases.
@@ -198,7 +200,9 @@ type Store interface {
 	// becomes the active one; one that is active changes nothing. A version that
 	// was superseded is refused with CodeContractSuperseded unless force. One that
 	// is proposed becomes active, and no version of the tool is proposed any more
-	// once another one became active. Where it changes something it notes the events in the same transaction.
+	// once another one became active. CodeWriteConflict: another version than
+	// c.Replaces is in force. Where it changes something it notes the events in the
+	// same transaction.
 	Activate(ctx context.Context, c ContractVersion, force bool, notes ...AuditEvent) error
 	// ActiveContracts returns the version in force of each tool, without sources.
 	ActiveContracts(ctx context.Context) ([]ContractVersion, error)

@@ -32,6 +32,16 @@ func Superseded(c *onceward.ContractVersion) error {
 	}
 }
 
+// Outrun refuses a contract version that was compared with one that is not in
+// force any more.
+func Outrun(c *onceward.ContractVersion, inForce string) error {
+	return &onceward.Error{
+		Code: onceward.CodeWriteConflict, Op: "activate contract",
+		Message: "version " + c.Version + " of " + string(c.Tool) + " was compared with " + *c.Replaces + ", and " + inForce + " came in force meanwhile",
+		Hint:    "load the contracts again",
+	}
+}
+
 // NoContract says that a contract version is not stored.
 func NoContract(tool onceward.ToolName, version string) error {
 	return &onceward.Error{

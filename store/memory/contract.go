@@ -21,6 +21,10 @@ func (s *Store) Activate(ctx context.Context, c onceward.ContractVersion, force 
 		case i >= 0 && !force && !versions[i].Proposed:
 			return store.Superseded(&c)
 		}
+		if now := inForce(versions); c.Replaces != nil && now != *c.Replaces {
+			return store.Outrun(&c, now)
+		}
+		c.Replaces = nil
 		d.note(notes)
 		serial := int64(0)
 		for v := range versions {
@@ -35,6 +39,16 @@ func (s *Store) Activate(ctx context.Context, c onceward.ContractVersion, force 
 		d.contracts[c.Tool] = append(versions, c)
 		return nil
 	})
+}
+
+// inForce is the version of a tool that is active; empty: none.
+func inForce(versions []onceward.ContractVersion) string {
+	for _, v := range versions {
+		if v.Active {
+			return v.Version
+		}
+	}
+	return ""
 }
 
 // Contract reads a contract version; see [onceward.Store].

@@ -29,6 +29,9 @@ func activate(ctx context.Context, tx pgx.Tx, c *onceward.ContractVersion, force
 	if known && !force && !proposed {
 		return store.Superseded(c)
 	}
+	if err := stillReplaces(ctx, tx, c); err != nil {
+		return err
+	}
 	if err := note(ctx, tx, notes); err != nil {
 		return err
 	}
@@ -43,6 +46,23 @@ func activate(ctx context.Context, tx pgx.Tx, c *onceward.ContractVersion, force
 	_, err = tx.Exec(ctx, "insert into contracts (tool, version, source, serial, active, created_at) values ($1, $2, $3, "+next+", true, $4::timestamptz)",
 		string(c.Tool), c.Version, notNil(c.Source), optionalTime(c.CreatedAt))
 	return err
+}
+
+// stillReplaces refuses a version that was compared with another one than is in
+// force by now. The turn of the tool is taken.
+func stillReplaces(ctx context.Context, tx pgx.Tx, c *onceward.ContractVersion) error {
+	if c.Replaces == nil {
+		return nil
+	}
+	var inForce string
+	err := tx.QueryRow(ctx, "select version from contracts where tool = $1 and active", string(c.Tool)).Scan(&inForce)
+	switch {
+	case err != nil && !errors.Is(err, pgx.ErrNoRows):
+		return err
+	case inForce != *c.Replaces:
+		return store.Outrun(c, inForce)
+	}
+	return nil
 }
 
 // versionKnown takes the turn of the tool and says how a version stands.

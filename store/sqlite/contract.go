@@ -12,11 +12,14 @@ func (s *Store) Activate(ctx context.Context, v onceward.ContractVersion, force 
 	return s.write(ctx, "activate contract", func(c *conn) error {
 		var known, active, proposed bool
 		var serial int64
+		var inForce string
 		err := c.query(`SELECT version, serial, active, proposed FROM contracts WHERE tool = ?`,
 			func(b *binder) { b.text(string(v.Tool)) },
 			func(r *rower) error {
 				version, number, on, waits := r.text(), r.int(), r.bool(), r.bool()
-				serial = max(serial, number)
+				if serial = max(serial, number); on {
+					inForce = version
+				}
 				if version == v.Version {
 					known, active, proposed = true, on, waits
 				}
@@ -27,6 +30,8 @@ func (s *Store) Activate(ctx context.Context, v onceward.ContractVersion, force 
 			return err
 		case known && !force && !proposed:
 			return store.Superseded(&v)
+		case v.Replaces != nil && inForce != *v.Replaces:
+			return store.Outrun(&v, inForce)
 		}
 		err = c.exec(`UPDATE contracts SET active = 0, proposed = 0 WHERE tool = ? AND (active = 1 OR proposed = 1)`, func(b *binder) { b.text(string(v.Tool)) })
 		if err != nil {

@@ -13,6 +13,7 @@ var contracts = []situation{
 	{"VersionsInForceAreListedByTool", versionsInForce},
 	{"AbsentContractIsNotFound", absentContract},
 	{"RacingReplicasActivateOnce", racingActivation},
+	{"VersionComparedWithAnotherThanIsInForceIsRefused", outrunVersion},
 }
 
 func (f *fixture) version(name string) onceward.ContractVersion {
@@ -78,6 +79,19 @@ func supersededVersion(f *fixture) {
 		f.Errorf("after force the versions are %d (active %t) and %d (active %t)", one.Serial, one.Active, two.Serial, two.Active)
 	}
 	f.code("the version that was put back", f.Store.Activate(f.ctx, f.version("two"), false), onceward.CodeContractSuperseded)
+}
+
+func outrunVersion(f *fixture) {
+	none, one := "", "one"
+	first, second, third := f.version("one"), f.version("two"), f.version("three")
+	first.Replaces, second.Replaces, third.Replaces = &none, &one, &one
+	f.must(f.Store.Activate(f.ctx, first, false, someEvent(1)))
+	f.must(f.other.Activate(f.ctx, second, false, someEvent(2)))
+	f.code("a version compared with the first", f.Store.Activate(f.ctx, third, false, someEvent(3)), onceward.CodeWriteConflict)
+	f.code("and by force", f.Store.Activate(f.ctx, third, true, someEvent(4)), onceward.CodeWriteConflict)
+	f.must(f.Store.Activate(f.ctx, second, false)) // is in force: there is nothing to compare
+	f.equal("the version in force", true, f.contract("two").Active)
+	f.equal("the events", []string{"subject 1", "subject 2"}, f.subjects(onceward.AuditQuery{}))
 }
 
 func absentContract(f *fixture) {
