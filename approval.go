@@ -17,10 +17,11 @@ type Yes struct {
 // Approval is what a row knows of the people who were asked. What was answered
 // stays in it until the record is retired.
 type Approval struct {
-	Yeses      []Yes  // that count, oldest first: one a person
-	RejectedBy string // who said no; empty: nobody
-	EditedBy   string // whose edit the present input is; empty: it is the requester's
-	Reminded   uint32 // bit n: reminder n of the present question was sent
+	Yeses      []Yes    // that count, oldest first: one a person
+	RejectedBy string   // who said no; empty: nobody
+	EditedBy   string   // whose edit the present input is; empty: it is the requester's
+	Edited     []string // paths of the fields that edits have touched, sorted; no more than EditedFieldsMax
+	Reminded   uint32   // bit n: reminder n of the present question was sent
 }
 
 // Superseded names an input that an approver's edit replaced, by its digest
@@ -30,8 +31,47 @@ type Superseded struct {
 	Contract string
 }
 
+// EditedFieldsMax is how many edited fields are named.
+const EditedFieldsMax = 64
+
 // EditsMax is how many edits of one operation are followed.
 const EditsMax = 16
+
+// ApprovalState says how the question of an operation stands.
+type ApprovalState string
+
+// The states of an approval.
+const (
+	ApprovalPending  ApprovalState = "pending"  // nobody has answered, or too few
+	ApprovalYes      ApprovalState = "granted"  // no attempt has spent it yet
+	ApprovalIsSpent  ApprovalState = "spent"    // it covers the later attempts
+	ApprovalNo       ApprovalState = "rejected" // somebody said no
+	ApprovalIsLapsed ApprovalState = "expired"  // the next request asks anew
+)
+
+// AllApprovalStates lists the states.
+var AllApprovalStates = []ApprovalState{ApprovalPending, ApprovalYes, ApprovalIsSpent, ApprovalNo, ApprovalIsLapsed}
+
+// ApprovalStanding says how the question stands, and when it, or the yes that no
+// attempt has spent, lapses. Empty: nobody is asked, or it ended without an
+// answer, and with it the question.
+func (o *Operation) ApprovalStanding() (s ApprovalState, until time.Time) {
+	switch {
+	case !o.ApprovalNeeded:
+		return "", time.Time{}
+	case o.ApprovalSpent:
+		return ApprovalIsSpent, time.Time{}
+	case o.Approval.RejectedBy != "":
+		return ApprovalNo, time.Time{}
+	case o.AskedInVain():
+		return ApprovalIsLapsed, time.Time{}
+	case o.State.Terminal():
+		return "", time.Time{}
+	case o.State == StateAwaitingApproval:
+		return ApprovalPending, o.ApprovalEnds()
+	}
+	return ApprovalYes, o.ApprovedUntil
+}
 
 // Rendering is what an operation would do under one contract version.
 type Rendering struct {
@@ -66,11 +106,11 @@ func (m *step) approvalGranted(e ApprovalGranted) error {
 	if err := m.answers(e, e.Actor, e.Digest, e.Contract); err != nil {
 		return err
 	}
-	if m.op.ownRequest(e.Actor) {
-		return &Error{Code: CodeForbidden, Op: "apply " + e.Kind().String(), OperationID: m.op.ID,
-			Message: "whoever asked for it, or edited it, may not approve it", Hint: "another approver has to answer"}
+	if err := m.op.mayGrant(e.Actor, m.at); err != nil {
+		return err
 	}
-	return m.sayYes(e, e.Actor, e.Until)
+	m.sayYes(e.Actor, e.Until)
+	return nil
 }
 
 // answers checks that an answer is for what stands in the row now.
@@ -101,21 +141,33 @@ func (o *Operation) ownRequest(actor string) bool {
 	return o.Policy.SeparateRequester && (actor == o.Actor || actor == o.Approval.EditedBy)
 }
 
-func (m *step) sayYes(ev Event, actor string, until time.Time) error {
+// mayGrant refuses a yes that would not count: to an own request, with
+// CodeForbidden, or a second one of the same person, with CodeStateForbids.
+func (o *Operation) mayGrant(actor string, at time.Time) error {
+	if o.ownRequest(actor) {
+		return &Error{Code: CodeForbidden, Op: "apply " + KindApprovalGranted.String(), OperationID: o.ID,
+			Message: "whoever asked for it, or edited it, may not approve it", Hint: "another approver has to answer"}
+	}
+	for _, y := range o.Approval.Yeses {
+		if y.Actor == actor && !y.Until.Before(at) {
+			return &Error{Code: CodeStateForbids, Op: "apply " + KindApprovalGranted.String(), OperationID: o.ID,
+				Message: fmt.Sprintf("%s said yes already, at %s, and another person has to", actor, y.At.Format(time.RFC3339))}
+		}
+	}
+	return nil
+}
+
+func (m *step) sayYes(actor string, until time.Time) {
 	o := &m.op
 	var yeses []Yes // a new slice: Apply changes no slice of its argument
 	for _, y := range o.Approval.Yeses {
-		switch {
-		case y.Until.Before(m.at): // void
-		case y.Actor == actor:
-			return forbidden(o, ev, fmt.Sprintf("%s said yes already, at %s, and another person has to", actor, y.At.Format(time.RFC3339)))
-		default:
+		if !y.Until.Before(m.at) { // else it is void
 			yeses = append(yeses, y)
 		}
 	}
 	o.Approval.Yeses = append(yeses, Yes{Actor: actor, At: m.at, Until: until})
 	if len(o.Approval.Yeses) < o.Quorum() {
-		return nil
+		return
 	}
 	o.State, o.DueAt, o.ApprovedUntil = StateReady, m.at, until
 	for _, y := range o.Approval.Yeses {
@@ -123,7 +175,6 @@ func (m *step) sayYes(ev Event, actor string, until time.Time) error {
 			o.ApprovedUntil = y.Until
 		}
 	}
-	return nil
 }
 
 // approvalRejected ends what a person does not want.
@@ -160,13 +211,20 @@ func (m *step) approvalEdited(e ApprovalEdited) error {
 		}
 		o.Supersedes = append(olds, Superseded{Digest: o.Digest, Contract: o.Contract})
 	}
+	edited := touched(o.Approval.Edited, DifferingFields(o.Prints, e.Next.Prints))
 	m.rebind(&e.Next)
-	o.Approval.EditedBy, o.Approval.Yeses = e.Actor, nil
+	o.Approval.EditedBy, o.Approval.Edited, o.Approval.Yeses = e.Actor, edited, nil
 	o.ApprovedUntil = o.IntentAt.Add(-1)
-	if o.ownRequest(e.Actor) {
-		return nil
+	if !o.ownRequest(e.Actor) {
+		m.sayYes(e.Actor, e.Until)
 	}
-	return m.sayYes(e, e.Actor, e.Until)
+	return nil
+}
+
+// touched adds the fields that an edit changes to those that earlier ones did.
+func touched(before []string, changed []string) []string {
+	all := slices.Compact(slices.Sorted(slices.Values(slices.Concat(before, changed))))
+	return all[:min(len(all), EditedFieldsMax)]
 }
 
 // rebind replaces what would be sent. Nothing has been sent yet.
@@ -204,7 +262,7 @@ func (m *step) approvalVoided(e ApprovalVoided) error {
 // withoutApproval puts the question.
 func withoutApproval(o Operation) Operation {
 	o.ApprovalNeeded, o.ApprovedUntil = true, o.IntentAt.Add(-1)
-	o.Approval = Approval{EditedBy: o.Approval.EditedBy}
+	o.Approval = Approval{EditedBy: o.Approval.EditedBy, Edited: o.Approval.Edited}
 	o.DueAt = o.questionDue()
 	return o
 }

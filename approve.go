@@ -153,7 +153,7 @@ func mayAnswer(p Principal, op *Operation, info *ToolInfo) error {
 	if len(info.Approvers) == 0 || op.Assigned.Names(p) || slices.ContainsFunc(info.Approvers, p.In) {
 		return nil
 	}
-	return &Error{Code: CodeForbidden, Op: "approve operation", OperationID: op.ID, Message: "only " + strings.Join(info.Approvers, ", ") + " may answer",
+	return &Error{Code: CodeForbidden, Op: "answer approval", OperationID: op.ID, Message: "only " + strings.Join(info.Approvers, ", ") + " may answer",
 		Hint: "ask one of them to answer, or to assign it to you"}
 }
 
@@ -207,8 +207,7 @@ func (l *Ledger) asks(ctx context.Context, p Principal, op *Operation, q Approva
 		return true
 	}
 	t, err := l.tools.Version(ctx, op.Tool, op.Contract)
-	said := slices.ContainsFunc(op.Approval.Yeses, func(y Yes) bool { return y.Actor == p.String() })
-	return err == nil && !said && !op.ownRequest(p.String()) && mayAnswer(p, op, t.Info()) == nil
+	return err == nil && op.mayGrant(p.String(), l.clock.now()) == nil && mayAnswer(p, op, t.Info()) == nil
 }
 
 // edit renders an edited input. Its key is compared with the key that the

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/json"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -244,6 +245,62 @@ func TestRequesterMayNotApproveWhereForbidden(t *testing.T) {
 	wantCode(t, w.approve(me, op, w.shown(op)), onceward.CodeForbidden)
 	w.yes(bob, op)
 	w.want(op, onceward.StateSucceeded, 1)
+}
+
+// may is how the ledger tells a person to answer, and why it may not say yes.
+func (r *replica) may(p onceward.Principal, op *onceward.Operation) ([]onceward.ApprovalAct, string) {
+	r.t.Helper()
+	show, err := r.ledger.ShowApproval(r.t.Context(), p, op.ID)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return show.May, show.Refused
+}
+
+func TestNobodyIsShownAnAnswerThatWouldBeRefused(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, asking(quorum(2), func(i *onceward.ToolInfo) { i.Policy.SeparateRequester, i.Approvers = true, []string{"leads"} }))
+	ann, bob := person("ann", "leads"), person("bob", "leads")
+	ann.Roles = append(ann.Roles, onceward.RoleCaller)
+	op := w.ask(`{"id":"a"}`, func(in *onceward.Intent) { in.Principal = ann }).Operation
+	w.yes(bob, op)
+	no := onceward.AllApprovalActs[1:]
+	for _, c := range []struct {
+		who  onceward.Principal
+		may  []onceward.ApprovalAct
+		word string
+	}{
+		{ann, no, "whoever asked for it"}, {bob, no, "said yes already"}, {person("eve"), nil, "only leads may answer"}, {person("kim", "leads"), onceward.AllApprovalActs, ""},
+	} {
+		may, why := w.may(c.who, op)
+		if !slices.Equal(may, c.may) || (why == "") != (c.word == "") || !strings.Contains(why, c.word) {
+			t.Errorf("%s may %v (%q), want %v (%q)", c.who, may, why, c.may, c.word)
+		}
+		if granted := w.approve(c.who, op, w.shown(op)) == nil; granted != slices.Contains(may, onceward.ActGrant) {
+			t.Errorf("%s was told %v, and the yes was taken: %t", c.who, may, granted)
+		}
+	}
+	w.work()
+	if may, _ := w.may(person("kim", "leads"), op); len(may) != 0 {
+		t.Errorf("after the last yes it still offers %v", may)
+	}
+}
+
+func TestFieldsThatAnEditTouchedAreNamed(t *testing.T) {
+	t.Parallel()
+	onEachStore(t, asking(quorum(3)), func(t *testing.T, w *world) {
+		op := w.ask(`{"id":"a","amount":500,"to":{"city":"Bonn"}}`).Operation
+		for _, edit := range []string{`{"id":"a","amount":50,"to":{"city":"Bonn"}}`, `{"id":"a","amount":50,"to":{"city":"Köln"}}`} {
+			a := w.shown(op)
+			a.Edit = []byte(edit)
+			if err := w.approve(ann, op, a); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := w.get(op.ID).Approval.Edited; !slices.Equal(got, []string{"amount", "to.city"}) {
+			t.Fatalf("edited are %q", got)
+		}
+	})
 }
 
 func TestQuorumOfTwoNeedsTwoPeople(t *testing.T) {

@@ -2,6 +2,7 @@ package onceward_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -211,4 +212,106 @@ func TestCancelledBulkReplayTakesOnNothingMore(t *testing.T) {
 		t.Fatalf("the results are %+v", b.Results)
 	}
 	w.wantReplays(ops[:1], 0) // the newest is taken on first
+}
+
+// issued is a principal who came with a token of his own.
+func (w *world) issued(subject string, roles ...onceward.Role) (onceward.Principal, onceward.TokenID) {
+	w.t.Helper()
+	tok, secret, err := w.ledger.IssueToken(w.t.Context(), onceward.LocalPrincipal(), onceward.TokenRequest{Subject: subject, Scope: onceward.Scope{Roles: roles}, Lifetime: time.Hour})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	p, err := w.ledger.Authenticate(w.t.Context(), secret)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return p, tok.ID
+}
+
+func TestBulkReplayStopsOnceWhoeverAskedMayNotReplayAnyMore(t *testing.T) {
+	t.Parallel()
+	for name, lose := range map[string]func(w *world, id onceward.TokenID){
+		"the token is revoked": func(w *world, id onceward.TokenID) {
+			if _, err := w.ledger.RevokeToken(w.t.Context(), onceward.LocalPrincipal(), id); err != nil {
+				w.t.Fatal(err)
+			}
+		},
+		"the token expires": func(w *world, _ onceward.TokenID) { w.clock.Advance(2 * time.Hour) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			onEachStore(t, onceFailing(), func(t *testing.T, w *world) {
+				ops := w.failing(2)
+				p, token := w.issued("nightly", onceward.RoleOperator)
+				p.Tenant = olga.Tenant
+				b, err := w.ledger.StartBulkReplay(t.Context(), p, onceward.BulkRequest{Reason: "the line is repaired"})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, err := w.ledger.StepBulkReplays(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				lose(w, token)
+				w.clock.Advance(time.Minute)
+				done := w.carryOut(b.ID)
+				if done.State != onceward.BulkCancelled || len(done.Results) != 1 || !strings.Contains(done.Why, string(token)) {
+					t.Fatalf("it is %s (%s) with %+v", done.State, done.Why, done.Results)
+				}
+				w.wantReplays(ops[:1], 0)
+			})
+		})
+	}
+}
+
+func TestOutageOfTheLedgerIsNoVerdictOfABulkReplay(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, onceFailing())
+	ops := w.failing(1)
+	id := w.bulk(onceward.BulkRequest{}).ID
+	w.store.BeforeCommit(func([]onceward.Change) { w.store.GoAway() })
+	if _, err := w.ledger.StepBulkReplays(t.Context()); !onceward.Is(err, onceward.CodeLedgerUnavailable) {
+		t.Fatalf("stepping while the ledger is away: %v", err)
+	}
+	w.store.BeforeCommit(nil)
+	w.store.ComeBack()
+	w.clock.Advance(3 * time.Minute)
+	done := w.carryOut(id)
+	if done.Count(onceward.BulkReplayed) != 1 || len(done.Results) != 1 {
+		t.Fatalf("the results are %+v", done.Results)
+	}
+	w.wantReplays(ops, 1)
+}
+
+func TestBulkReplaysAreListedNewestFirstToTheirTenant(t *testing.T) {
+	t.Parallel()
+	onEachStore(t, onceFailing(), func(t *testing.T, w *world) {
+		var want []onceward.BulkReplayID
+		for i := range 3 {
+			want = append([]onceward.BulkReplayID{w.bulk(onceward.BulkRequest{Reason: fmt.Sprint("reason ", i)}).ID}, want...)
+			w.clock.Advance(time.Second)
+		}
+		var got []onceward.BulkReplayID
+		var after onceward.BulkCursor
+		for {
+			page, err := w.ledger.ListBulkReplays(t.Context(), olga, after, 2)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, b := range page {
+				got = append(got, b.ID)
+				after = onceward.BulkCursor{CreatedAt: b.CreatedAt, ID: b.ID}
+			}
+			if len(page) < 2 {
+				break
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Fatalf("listed are %v, want %v", got, want)
+		}
+		if page, err := w.ledger.ListBulkReplays(t.Context(), inTenant(olga, "rival"), onceward.BulkCursor{}, 10); err != nil || len(page) != 0 {
+			t.Fatalf("another tenant sees %v (%v)", page, err)
+		}
+		_, err := w.ledger.ListBulkReplays(t.Context(), ann, onceward.BulkCursor{}, 10)
+		wantCode(t, err, onceward.CodeForbidden)
+	})
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Role is a set of rights within one tenant; authorize.go has the table.
@@ -43,6 +44,15 @@ type Principal struct {
 	Groups  []string      // teams that approvals and reviews are given to; EveryGroup: all of them
 	Tools   []ToolName    // narrowing: what it may act on; empty: every tool
 	Effects []EffectClass // narrowing: the effect classes that it may act on; empty: every class
+
+	Credential Credential // by what it was authenticated
+}
+
+// Credential is what a principal was authenticated by, for what is carried out
+// later than it was asked for. The zero value is none that ends.
+type Credential struct {
+	Token  TokenID   // empty: it was no token
+	EndsAt time.Time // of the token, or of the session of the sign-in; zero: it does not end
 }
 
 // DefaultTenant is the tenant of a server without configured tenants.

@@ -3,7 +3,6 @@ package onceward
 import (
 	"context"
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -59,8 +58,12 @@ const (
 	BulkRateMax = 6000
 	// BulkRate is how many it takes on where nothing is said.
 	BulkRate = 60
+	// BulkReplaysPage is the longest page of a list of bulk replays.
+	BulkReplaysPage = 100
 	// bulkHold is how long a replica has for one operation: then another one goes on.
 	bulkHold = 2 * time.Minute
+	// bulkAgain is how long an operation rests that could not be tried.
+	bulkAgain = 5 * time.Second
 	// bulkMessageMax is how much of a reason a result keeps, in bytes.
 	bulkMessageMax = 200
 )
@@ -109,7 +112,7 @@ type BulkResult struct {
 type BulkReplay struct {
 	ID      BulkReplayID
 	Tenant  Tenant
-	By      Principal // who asked, with the rights and the narrowing of then
+	By      Principal // who asked, with the rights and the narrowing of then; they must hold still when it is carried out
 	Request Digest    // of what was asked, to tell another request under the same key
 	Filter  BulkFilter
 	Plan    BulkReplayID // the dry run whose operations are replayed; zero: by filter
@@ -126,6 +129,7 @@ type BulkReplay struct {
 	NextAt     time.Time    // when the next operation is taken on, or whoever does that is taken for dead
 	CreatedAt  time.Time
 	FinishedAt time.Time // zero while it runs
+	Why        string    // why it was cancelled, where the ledger did that
 
 	Revision int64
 	Token    WriteToken
@@ -152,6 +156,13 @@ func (b *BulkReplay) Sentence() string {
 	return fmt.Sprintf("I accept that the effects of %d operations of %s may happen a second time", n, b.ID)
 }
 
+// BulkCursor is a place in the order of a tenant's bulk replays, the newest first.
+// The zero value is before all of them.
+type BulkCursor struct {
+	CreatedAt time.Time
+	ID        BulkReplayID
+}
+
 // BulkReplayStore keeps bulk replays. Its methods are safe for concurrent use and
 // return the errors of [Store].
 type BulkReplayStore interface {
@@ -162,6 +173,8 @@ type BulkReplayStore interface {
 	PutBulkReplay(ctx context.Context, b BulkReplay, notes ...AuditEvent) (stored *BulkReplay, applied bool, err error)
 	// LoadBulkReplay reads one; nil if there is none.
 	LoadBulkReplay(ctx context.Context, id BulkReplayID) (*BulkReplay, error)
+	// ListBulkReplays returns at most limit of a tenant after a place, the newest first.
+	ListBulkReplays(ctx context.Context, t Tenant, after BulkCursor, limit int) ([]*BulkReplay, error)
 	// RunningBulkReplays returns at most limit that run, of every tenant, oldest first.
 	RunningBulkReplays(ctx context.Context, limit int) ([]*BulkReplay, error)
 }
@@ -308,6 +321,18 @@ func (l *Ledger) BulkReplay(ctx context.Context, p Principal, id BulkReplayID) (
 	return b, err
 }
 
+// ListBulkReplays returns a page of the tenant's bulk replays, the newest first.
+// limit is between 1 and BulkReplaysPage.
+func (l *Ledger) ListBulkReplays(ctx context.Context, p Principal, after BulkCursor, limit int) ([]*BulkReplay, error) {
+	if err := Authorize(p, ActionReplay); err != nil {
+		return nil, err
+	}
+	if limit < 1 || limit > BulkReplaysPage {
+		return nil, Errorf(CodeInvalidRequest, "limit %d is not between 1 and %d", limit, BulkReplaysPage)
+	}
+	return l.store.ListBulkReplays(ctx, p.Tenant, after, limit)
+}
+
 // CancelBulkReplay takes on no further operation. What is replayed stays so.
 func (l *Ledger) CancelBulkReplay(ctx context.Context, p Principal, id BulkReplayID) (*BulkReplay, error) {
 	for {
@@ -336,125 +361,4 @@ func (l *Ledger) putBulk(ctx context.Context, b BulkReplay, notes ...AuditEvent)
 func (l *Ledger) nextBulk(ctx context.Context, b *BulkReplay, notes ...AuditEvent) (*BulkReplay, bool, error) {
 	b.Revision, b.Token = b.Revision+1, newToken()
 	return l.putBulk(ctx, *b, notes...)
-}
-
-// bulkSideBySide is how many bulk replays a step looks at.
-const bulkSideBySide = 16
-
-// StepBulkReplays takes on at most one operation of each bulk replay whose time
-// has come, and says whether it did anything.
-func (l *Ledger) StepBulkReplays(ctx context.Context) (worked bool, err error) {
-	running, err := l.store.RunningBulkReplays(ctx, bulkSideBySide)
-	if err != nil {
-		return false, err
-	}
-	var errs []error
-	for _, b := range running {
-		if l.clock.now().Before(b.NextAt) {
-			continue
-		}
-		if err := l.stepBulk(ctx, b); err != nil { // the others go on
-			errs = append(errs, fmt.Errorf("step bulk replay %s: %w", b.ID, err))
-			continue
-		}
-		worked = true
-	}
-	return worked, errors.Join(errs...)
-}
-
-// stepBulk chooses an operation, stores that, tries it, and stores what became of
-// it. Whoever crashes in between has its choice tried again by another replica,
-// once bulkHold is over: the operation has moved on then, and is left alone.
-//
-// Crash point: bulk.after_choice, bulk.before_commit.
-func (l *Ledger) stepBulk(ctx context.Context, b *BulkReplay) error {
-	again := b.Pending != nil
-	if !again {
-		if err := l.choose(ctx, b); err != nil {
-			return err
-		}
-	}
-	if b.Pending == nil {
-		b.State, b.FinishedAt = BulkFinished, l.clock.now()
-		_, _, err := l.nextBulk(ctx, b)
-		return err
-	}
-	began := l.clock.now()
-	b.NextAt = began.Add(bulkHold)
-	if stored, applied, err := l.nextBulk(ctx, b); err != nil || !applied || stored.State != BulkRunning {
-		return err // another replica was faster, or it was cancelled
-	}
-	l.crash("bulk.after_choice")
-	l.tryBulk(ctx, b, b.Pending)
-	if again && b.Pending.Outcome == BulkMovedOn {
-		b.Pending.Message = "it was tried before this server took over: " + b.Pending.Message
-	}
-	l.crash("bulk.before_commit")
-	b.Results, b.Pending = append(b.Results, *b.Pending), nil
-	b.NextAt = began.Add(time.Minute / time.Duration(b.Rate))
-	_, _, err := l.nextBulk(ctx, b)
-	return err
-}
-
-// choose finds the next operation; Pending stays nil where there is none.
-func (l *Ledger) choose(ctx context.Context, b *BulkReplay) error {
-	if !b.Plan.IsZero() {
-		plan, err := l.store.LoadBulkReplay(ctx, b.Plan)
-		if err != nil || plan == nil || len(b.Results) >= len(plan.Results) {
-			return err
-		}
-		r := plan.Results[len(b.Results)]
-		b.Pending = &BulkResult{Operation: r.Operation, Attempt: r.Attempt, Outcome: r.Outcome}
-		return nil
-	}
-	f := Filter{Tenant: b.Tenant, Tool: b.Filter.Tool, States: b.Filter.States, Run: b.Filter.Run, CorrelationID: b.Filter.CorrelationID, After: b.After, Limit: 1}
-	if len(f.States) == 0 {
-		f.States = DeadStates
-	}
-	page, err := l.store.List(ctx, f)
-	if err != nil || len(page) == 0 || page[0].CreatedAt.Before(b.Filter.From) {
-		return err
-	}
-	if len(b.Results) >= BulkReplayMax {
-		b.Cut = true
-		return nil
-	}
-	b.After = Cursor{CreatedAt: page[0].CreatedAt, ID: page[0].ID}
-	b.Pending = &BulkResult{Operation: page[0].ID, Attempt: page[0].Attempt()}
-	return nil
-}
-
-// tryBulk plans, and replays what may be replayed.
-func (l *Ledger) tryBulk(ctx context.Context, b *BulkReplay, r *BulkResult) {
-	confirmed := b.Confirm && r.Outcome == BulkConfirm
-	end := func(o BulkOutcome, message string) {
-		r.Outcome, r.Message = o, strings.ToValidUTF8(message[:min(len(message), bulkMessageMax)], "")
-	}
-	plan, err := l.PlanReplay(ctx, b.By, r.Operation)
-	switch {
-	case err != nil:
-		end(BulkError, messageOf(err))
-		return
-	case plan.Operation.Attempt() != r.Attempt || plan.Operation.State == StateReady || plan.Operation.State == StateEffectPending:
-		end(BulkMovedOn, "it is "+plan.Operation.State.String())
-		return
-	case plan.Verdict == ReplayRefuse:
-		end(BulkRefused, plan.Reasons[0])
-		return
-	case plan.Verdict == ReplayConfirm && !confirmed:
-		end(BulkConfirm, plan.Reasons[0])
-		return
-	case b.DryRun:
-		end(BulkSafe, plan.Reasons[0])
-		return
-	}
-	op, err := l.carryOutPlan(ctx, b.By, plan, b.Reason+" ("+b.ID.String()+")")
-	switch {
-	case Is(err, CodeReplayRefused):
-		end(BulkMovedOn, messageOf(err))
-	case err != nil:
-		end(BulkError, messageOf(err))
-	default:
-		end(BulkReplayed, "it is "+op.State.String())
-	}
 }

@@ -45,6 +45,43 @@ type RunStep struct {
 	Tool   ToolName // empty: the step is to be decided
 }
 
+// RunItems are decisions and operations of a run.
+type RunItems struct {
+	Decisions  []*StepDecision
+	Operations []*Operation
+}
+
+// RunResume is what a program needs to go on with a run.
+type RunResume struct {
+	Done    RunItems // decided, or happened: to be used, not to be done again
+	Waiting RunItems // being decided, or not final: to be asked for again
+	Ended   RunItems // without its effect, or nobody knows: to be judged
+}
+
+// Resume sorts what hangs off the run by what is left to do about it.
+func (v *RunView) Resume() RunResume {
+	var r RunResume
+	for _, d := range v.Decisions {
+		to := &r.Waiting
+		if d.Pinned() {
+			to = &r.Done
+		}
+		to.Decisions = append(to.Decisions, d)
+	}
+	for _, op := range v.Operations {
+		to := &r.Waiting
+		switch op.State {
+		case StateSucceeded, StateCompensated:
+			to = &r.Done
+		case StateFailed, StateCancelled, StateAbandoned:
+			to = &r.Ended
+		case StateAwaitingApproval, StateReady, StateEffectPending, StateOutcomeUnknown, StateNeedsReview:
+		}
+		to.Operations = append(to.Operations, op)
+	}
+	return r
+}
+
 // Run returns one run of the tenant with its decisions, operations, timeline,
 // and what is left to do: all that a program needs to go on after a pause, or a
 // crash, without doing again what is done.

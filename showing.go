@@ -15,11 +15,38 @@ import (
 // Showing is what an approver is shown, and answers for.
 type Showing struct {
 	Operation *Operation
-	Text      []byte   // canonical JSON; the same for the same question
-	Digest    Digest   // SHA-256 of Text: under it the showing is kept as a document once somebody answers
-	Groups    []string // who may answer; empty: every approver
-	Refused   string   // why the principal who looks may not answer; empty: it may
-	Changed   string   // what has changed since it was asked, so that an answer is refused; empty: nothing
+	Text      []byte        // canonical JSON; the same for the same question
+	Digest    Digest        // SHA-256 of Text: under it the showing is kept as a document once somebody answers
+	Groups    []string      // who may answer; empty: every approver
+	May       []ApprovalAct // how the principal who looks may answer; none while Changed says why no answer is taken
+	Refused   string        // why the principal may not say yes; empty: it may
+	Changed   string        // what has changed since it was asked, so that an answer is refused; empty: nothing
+}
+
+// ApprovalAct is one way of answering a question.
+type ApprovalAct string
+
+// The answers.
+const (
+	ActGrant  ApprovalAct = "grant"
+	ActEdit   ApprovalAct = "edit"
+	ActReject ApprovalAct = "reject"
+	ActAssign ApprovalAct = "assign" // to another person or team
+)
+
+// AllApprovalActs lists the answers.
+var AllApprovalActs = []ApprovalAct{ActGrant, ActEdit, ActReject, ActAssign}
+
+// mayAnswerHow lists how a principal may answer, and why it may not say yes, if
+// so. Whoever asked may still take it back, change it, or hand it over.
+func mayAnswerHow(p Principal, op *Operation, info *ToolInfo, at time.Time) (may []ApprovalAct, why string) {
+	if err := mayAnswer(p, op, info); err != nil {
+		return nil, messageOf(err)
+	}
+	if err := op.mayGrant(p.String(), at); err != nil {
+		return AllApprovalActs[1:], messageOf(err)
+	}
+	return AllApprovalActs, ""
 }
 
 // ShowingMediaType is the media type of a kept showing.
@@ -43,9 +70,8 @@ func (l *Ledger) ShowApproval(ctx context.Context, p Principal, id OperationID) 
 		return nil, err
 	}
 	s.Groups = t.Info().Approvers
-	if err := mayAnswer(p, op, t.Info()); err != nil {
-		s.Refused = messageOf(err)
-	}
+	var may []ApprovalAct
+	may, s.Refused = mayAnswerHow(p, op, t.Info(), l.clock.now())
 	if op.State != StateAwaitingApproval {
 		if s.Changed = op.answered(); s.Changed == "" {
 			s.Changed = "it is " + op.State.String()
@@ -54,6 +80,9 @@ func (l *Ledger) ShowApproval(ctx context.Context, p Principal, id OperationID) 
 	}
 	if _, s.Changed, err = l.changedSince(ctx, op, t); err != nil {
 		s.Changed = messageOf(err)
+	}
+	if s.Changed == "" {
+		s.May = may
 	}
 	return s, nil
 }

@@ -97,6 +97,7 @@ func (l *Ledger) Session(ctx context.Context, id string) (*Session, error) {
 			l.log.Warn("use of a session not noted", "error", err)
 		}
 	}
+	s.Principal.Credential = Credential{EndsAt: s.EndsAt}
 	return s, nil
 }
 

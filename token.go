@@ -86,7 +86,8 @@ type Token struct {
 // Principal is who the bearer is.
 func (t *Token) Principal() Principal {
 	return Principal{Tenant: t.Tenant, Issuer: IssuerToken, Subject: t.Subject,
-		Roles: t.Scope.Roles, Groups: t.Scope.Groups, Tools: t.Scope.Tools, Effects: t.Scope.Effects}
+		Roles: t.Scope.Roles, Groups: t.Scope.Groups, Tools: t.Scope.Tools, Effects: t.Scope.Effects,
+		Credential: Credential{Token: t.ID, EndsAt: t.ExpiresAt}}
 }
 
 // TokenStore keeps tokens.

@@ -14,6 +14,14 @@ func (s *FaultyStore) PutBulkReplay(ctx context.Context, b onceward.BulkReplay, 
 	return s.inner.PutBulkReplay(ctx, b, notes...)
 }
 
+// ListBulkReplays implements onceward.Store.
+func (s *FaultyStore) ListBulkReplays(ctx context.Context, t onceward.Tenant, after onceward.BulkCursor, limit int) ([]*onceward.BulkReplay, error) {
+	if err := s.readable("list bulk replays"); err != nil {
+		return nil, err
+	}
+	return s.inner.ListBulkReplays(ctx, t, after, limit)
+}
+
 // LoadBulkReplay implements onceward.Store.
 func (s *FaultyStore) LoadBulkReplay(ctx context.Context, id onceward.BulkReplayID) (*onceward.BulkReplay, error) {
 	if err := s.readable("load bulk replay"); err != nil {

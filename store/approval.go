@@ -26,6 +26,13 @@ func (e *encoder) people(op *onceward.Operation) {
 		e.string(a.EditedBy)
 		e.uint(uint64(a.Reminded))
 	}
+	if len(op.Approval.Edited) > 0 {
+		e.byte(tagEdited)
+		e.uint(uint64(len(op.Approval.Edited)))
+		for _, field := range op.Approval.Edited {
+			e.string(field)
+		}
+	}
 	if !op.Assigned.IsZero() {
 		e.byte(tagAssigned)
 		e.string(op.Assigned.To)
@@ -74,6 +81,18 @@ func (d *decoder) approval() onceward.Approval {
 	a.RejectedBy, a.EditedBy = d.string(), d.string()
 	a.Reminded = uint32(d.small())
 	return a
+}
+
+func (d *decoder) edited() []string {
+	n := d.count()
+	if n == 0 {
+		return nil
+	}
+	all := make([]string, n)
+	for i := range all {
+		all[i] = d.string()
+	}
+	return all
 }
 
 func (d *decoder) documents() []onceward.DocumentRef {

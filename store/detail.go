@@ -33,6 +33,7 @@ const (
 	tagAssigned
 	tagDocuments
 	tagAssignedAt
+	tagEdited
 )
 
 // The flags of an operation.
@@ -198,6 +199,8 @@ func (d *decoder) tag(op *onceward.Operation, row *Row) bool {
 		op.Assigned.To, op.Assigned.Team, op.Assigned.Due = d.string(), d.string(), d.time()
 	case tagAssignedAt:
 		op.Assigned.At = d.time()
+	case tagEdited:
+		op.Approval.Edited = d.edited()
 	case tagDocuments:
 		op.Documents = d.documents()
 	default:

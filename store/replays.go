@@ -24,6 +24,9 @@ type bulkReplay struct {
 	Pending                 *bulkResult `json:",omitempty"`
 	Results                 []bulkResult
 	NextAt, CreatedAt, End  int64
+	Credential              string `json:",omitempty"`
+	CredentialEnds          int64  `json:",omitempty"`
+	Why                     string `json:",omitempty"`
 }
 
 type bulkResult struct {
@@ -58,7 +61,8 @@ func EncodeBulkReplay(b *onceward.BulkReplay) ([]byte, error) {
 		Scope:   EncodeScope(onceward.Scope{Roles: b.By.Roles, Groups: b.By.Groups, Tools: b.By.Tools, Effects: b.By.Effects}),
 		Request: b.Request[:], Tool: string(b.Filter.Tool), Run: b.Filter.Run, Correlation: b.Filter.CorrelationID, From: Micros(b.Filter.From), To: Micros(b.Filter.To),
 		Confirm: b.Confirm, DryRun: b.DryRun, Cut: b.Cut, Rate: b.Rate, Reason: b.Reason, State: string(b.State), AfterAt: Micros(b.After.CreatedAt), AfterID: b.After.ID[:],
-		NextAt: Micros(b.NextAt), CreatedAt: Micros(b.CreatedAt), End: Micros(b.FinishedAt)}
+		NextAt: Micros(b.NextAt), CreatedAt: Micros(b.CreatedAt), End: Micros(b.FinishedAt),
+		Credential: string(b.By.Credential.Token), CredentialEnds: Micros(b.By.Credential.EndsAt), Why: b.Why}
 	if !b.Plan.IsZero() {
 		w.Plan = b.Plan[:]
 	}
@@ -87,9 +91,10 @@ func DecodeBulkReplay(id onceward.BulkReplayID, revision int64, token onceward.W
 		return nil, corruptRow("bulk replay", id.String())
 	}
 	b := &onceward.BulkReplay{ID: id, Revision: revision, Token: token, Tenant: onceward.Tenant(w.Tenant), Confirm: w.Confirm, DryRun: w.DryRun, Cut: w.Cut, Rate: w.Rate,
-		By:     onceward.Principal{Tenant: onceward.Tenant(w.Tenant), Issuer: w.Issuer, Subject: w.Subject, Roles: scope.Roles, Groups: scope.Groups, Tools: scope.Tools, Effects: scope.Effects},
+		By: onceward.Principal{Tenant: onceward.Tenant(w.Tenant), Issuer: w.Issuer, Subject: w.Subject, Roles: scope.Roles, Groups: scope.Groups, Tools: scope.Tools, Effects: scope.Effects,
+			Credential: onceward.Credential{Token: onceward.TokenID(w.Credential), EndsAt: Time(w.CredentialEnds)}},
 		Filter: onceward.BulkFilter{Tool: onceward.ToolName(w.Tool), Run: w.Run, CorrelationID: w.Correlation, From: Time(w.From), To: Time(w.To)},
-		Reason: w.Reason, State: onceward.BulkState(w.State), NextAt: Time(w.NextAt), CreatedAt: Time(w.CreatedAt), FinishedAt: Time(w.End)}
+		Reason: w.Reason, State: onceward.BulkState(w.State), NextAt: Time(w.NextAt), CreatedAt: Time(w.CreatedAt), FinishedAt: Time(w.End), Why: w.Why}
 	copy(b.Request[:], w.Request)
 	copy(b.Plan[:], w.Plan)
 	b.After.CreatedAt = Time(w.AfterAt)

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/onceward/onceward"
 )
 
 func newApproval() *cobra.Command {
@@ -102,6 +104,7 @@ type showingView struct {
 	Digest    string    `json:"digest"`
 	Version   string    `json:"contract_version"`
 	Groups    []string  `json:"groups"`
+	May       []string  `json:"may"`
 	Refused   string    `json:"refused"`
 	Changed   string    `json:"changed"`
 	Showing   struct {
@@ -177,12 +180,22 @@ func (s *showingView) print(w io.Writer) {
 	case s.Changed != "":
 		fmt.Fprintf(w, "\nNo answer is taken: %s.\n", visible(s.Changed))
 		return
-	case s.Refused != "":
+	case len(s.May) == 0:
 		fmt.Fprintf(w, "\nYou may not answer: %s.\n", visible(s.Refused))
 		return
+	case s.Refused != "":
+		fmt.Fprintf(w, "\nYou may not say yes: %s.\n", visible(s.Refused))
 	}
-	fmt.Fprintf(w, "\nyou may answer\n  onceward approval grant %s --digest %s --contract %s\n  onceward approval edit %s --digest %s --contract %s --input @FILE\n  onceward approval reject %s --digest %s --reason WHY\n",
-		s.Operation.ID, s.Digest, s.Version, s.Operation.ID, s.Digest, s.Version, s.Operation.ID, s.Digest)
+	fmt.Fprintln(w, "\nyou may answer")
+	how := map[onceward.ApprovalAct]string{
+		onceward.ActGrant:  " --digest " + s.Digest + " --contract " + s.Version,
+		onceward.ActEdit:   " --digest " + s.Digest + " --contract " + s.Version + " --input @FILE",
+		onceward.ActReject: " --digest " + s.Digest + " --reason WHY",
+		onceward.ActAssign: " --to PRINCIPAL --reason WHY",
+	}
+	for _, a := range s.May {
+		fmt.Fprintf(w, "  onceward approval %s %s%s\n", a, s.Operation.ID, how[onceward.ApprovalAct(a)])
+	}
 }
 
 // answerFlags are what a yes has to name.

@@ -151,7 +151,7 @@ func (s *told) yes(heading string) {
 
 func (s *told) unknown(printed []string) {
 	s.t.Helper()
-	s.holds(printed[1], "needs_review", "1 may have had an effect", "approval_edited", "a zero too many; by token:alice",
+	s.holds(printed[1], "needs_review", "the input differs from the decision: edited by token:alice: amount", "1 may have had an effect", "approval_edited", "a zero too many; by token:alice",
 		"approval_granted", "token:bob", "attempt_started (attempt 1)", "effect_pending -> outcome_unknown", "outcome_unknown -> needs_review")
 	s.holds(printed[2], "needs_review", "escalated")
 	s.is("needs_review", 1, 1)

@@ -18,6 +18,7 @@ type operationView struct {
 	Run             string        `json:"run"`
 	Decision        *chainView    `json:"decision"`
 	State           string        `json:"state"`
+	Approval        *approvalView `json:"approval"`
 	Attempts        int           `json:"attempts"`
 	OpenAttempts    int           `json:"open_attempts"`
 	ProviderKey     string        `json:"provider_key"`
@@ -47,6 +48,41 @@ type chainView struct {
 	RuleVersion   string          `json:"rule_version"`
 	Rule          string          `json:"rule"`
 	Branch        string          `json:"branch"`
+	EditedBy      string          `json:"edited_by"`
+	EditedFields  []string        `json:"edited_fields"`
+}
+
+// approvalView is what people said to an operation.
+type approvalView struct {
+	State    string   `json:"state"`
+	Quorum   int      `json:"quorum"`
+	Rejected string   `json:"rejected_by"`
+	EditedBy string   `json:"edited_by"`
+	Edited   []string `json:"edited_fields"`
+	Yeses    []struct {
+		Actor string    `json:"actor"`
+		At    time.Time `json:"at"`
+	} `json:"yeses"`
+}
+
+// print tells who was asked, who changed the input, and who answered.
+func (v *approvalView) print(w io.Writer) {
+	printLine(w, "approval", fmt.Sprintf("%s, %d of %d", v.State, len(v.Yeses), v.Quorum))
+	for _, y := range v.Yeses {
+		printLine(w, "  yes", y.Actor+", "+stamp(y.At))
+	}
+	printLine(w, "  no", v.Rejected)
+	if v.EditedBy != "" {
+		printLine(w, "edited by", editedBy(v.EditedBy, v.Edited))
+	}
+}
+
+// editedBy says who changed which fields.
+func editedBy(who string, fields []string) string {
+	if len(fields) == 0 {
+		return who
+	}
+	return who + ": " + strings.Join(fields, ", ")
 }
 
 // print tells the chain from the step's input to the branch.
@@ -57,6 +93,9 @@ func (v *chainView) print(w io.Writer) {
 	printLine(w, "  fields", string(v.Output))
 	printLine(w, "  rules", strings.TrimSpace(v.RuleVersion+" "+v.Rule))
 	printLine(w, "  branch", v.Branch)
+	if v.EditedBy != "" {
+		printLine(w, "  but", "the input differs from the decision: edited by "+editedBy(v.EditedBy, v.EditedFields))
+	}
 }
 
 type failureView struct {
@@ -172,6 +211,9 @@ func printOperation(w io.Writer, a answerView) {
 	printLine(w, "run", o.Run)
 	if o.Decision != nil && o.Decision.Step != "" { // told whole only where one operation is read
 		o.Decision.print(w)
+	}
+	if o.Approval != nil {
+		o.Approval.print(w)
 	}
 	printLine(w, "reference", o.Reference)
 	switch {

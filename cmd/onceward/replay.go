@@ -11,7 +11,7 @@ import (
 func newReplay() *cobra.Command {
 	c := &cobra.Command{Use: "replay", Short: "Try an old operation again under the same key, if that is safe"}
 	serverFlag(c)
-	c.AddCommand(newReplayPlan(), newReplayRun())
+	c.AddCommand(newReplayPlan(), newReplayRun(), newReplayList(), newReplayShow(), newReplayCancel())
 	return c
 }
 

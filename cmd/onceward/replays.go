@@ -1,10 +1,15 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
+	"net/url"
+	"strconv"
+	"strings"
+	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -42,12 +47,18 @@ func (b *bulkFlags) used() bool {
 
 // bulkView is a bulk replay as the server shows it.
 type bulkView struct {
-	ID       string         `json:"id"`
-	State    string         `json:"state"`
-	Counts   map[string]int `json:"counts"`
-	Sentence string         `json:"sentence"`
-	Cut      bool           `json:"cut"`
-	Results  []struct {
+	ID        string         `json:"id"`
+	State     string         `json:"state"`
+	DryRun    bool           `json:"dry_run"`
+	Plan      string         `json:"plan"`
+	Actor     string         `json:"actor"`
+	Reason    string         `json:"reason"`
+	Why       string         `json:"why"`
+	CreatedAt time.Time      `json:"created_at"`
+	Counts    map[string]int `json:"counts"`
+	Sentence  string         `json:"sentence"`
+	Cut       bool           `json:"cut"`
+	Results   []struct {
 		Operation, Outcome, Message string
 	} `json:"results"`
 }
@@ -128,6 +139,7 @@ func (b *bulkFlags) body(reason, confirm string) map[string]any {
 func (v *bulkView) print(w io.Writer) {
 	printLine(w, "replay", v.ID)
 	printLine(w, "state", v.State)
+	printLine(w, "because", v.Why)
 	for _, o := range onceward.BulkOutcomes {
 		if n := v.Counts[string(o)]; n > 0 {
 			fmt.Fprintf(w, "%-18s %d\n", o, n)
@@ -139,4 +151,114 @@ func (v *bulkView) print(w io.Writer) {
 	if v.Sentence != "" {
 		fmt.Fprintf(w, "confirm with --plan %s --confirm %q\n", v.ID, v.Sentence)
 	}
+}
+
+// kind says what the replay does.
+func (v *bulkView) kind() string {
+	switch {
+	case v.DryRun:
+		return "dry run"
+	case v.Plan != "":
+		return "of " + v.Plan
+	}
+	return "by filter"
+}
+
+// counts says in one line what became of its operations.
+func (v *bulkView) counts() string {
+	var words []string
+	for _, o := range onceward.BulkOutcomes {
+		if n := v.Counts[string(o)]; n > 0 {
+			words = append(words, fmt.Sprintf("%d %s", n, o))
+		}
+	}
+	return strings.Join(words, ", ")
+}
+
+func newReplayList() *cobra.Command {
+	var limit int
+	var after string
+	c := &cobra.Command{
+		Use: "list", Short: "List replays of many operations, newest first", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			q := url.Values{"limit": {strconv.Itoa(limit)}}
+			if after != "" {
+				q.Set("after", after)
+			}
+			cl, err := newClient(c)
+			if err != nil {
+				return err
+			}
+			rep, err := cl.do(c.Context(), "GET", "/v1/replays?"+q.Encode(), nil)
+			if err != nil || wantsJSON(c) {
+				return cmp.Or(err, printReply(c, rep))
+			}
+			var page struct {
+				Replays []bulkView `json:"replays"`
+				Next    string     `json:"next"`
+			}
+			if err := json.Unmarshal(rep.body, &page); err != nil {
+				return fmt.Errorf("read answer: %w", err)
+			}
+			w := tabwriter.NewWriter(c.OutOrStdout(), 0, 4, 2, ' ', 0)
+			fmt.Fprintln(w, "REPLAY\tSTATE\tWHAT\tASKED\tBY\tSO FAR\tREASON")
+			for i := range page.Replays {
+				v := &page.Replays[i]
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", v.ID, v.State, v.kind(), v.CreatedAt.Local().Format(time.DateTime), visible(v.Actor), v.counts(), visible(v.Reason))
+			}
+			if page.Next != "" {
+				fmt.Fprintf(c.ErrOrStderr(), "there are more: --after %s\n", page.Next)
+			}
+			return w.Flush()
+		},
+	}
+	c.Flags().IntVar(&limit, "limit", 50, "how many at the most, 100 at the most")
+	c.Flags().StringVar(&after, "after", "", "go on behind this place, as the page before names it")
+	return c
+}
+
+func newReplayShow() *cobra.Command {
+	return &cobra.Command{
+		Use: "show REPLAY", Short: "Show how far a replay of many operations is, and what became of each", Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error { return showBulk(c, "GET", "/v1/replays/"+escape(args[0])) },
+	}
+}
+
+func newReplayCancel() *cobra.Command {
+	return &cobra.Command{
+		Use: "cancel REPLAY", Short: "Take on no further operation of a replay; what is replayed stays so", Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			return showBulk(c, "POST", "/v1/replays/"+escape(args[0])+"/cancel")
+		},
+	}
+}
+
+// showBulk asks for a bulk replay, and shows all of it.
+func showBulk(c *cobra.Command, method, path string) error {
+	cl, err := newClient(c)
+	if err != nil {
+		return err
+	}
+	rep, err := cl.do(c.Context(), method, path, nil)
+	if err != nil || wantsJSON(c) {
+		return cmp.Or(err, printReply(c, rep))
+	}
+	var a struct {
+		Replay bulkView `json:"replay"`
+	}
+	if err := json.Unmarshal(rep.body, &a); err != nil {
+		return fmt.Errorf("read answer: %w", err)
+	}
+	a.Replay.print(c.OutOrStdout())
+	for _, r := range a.Replay.Results {
+		fmt.Fprintf(c.OutOrStdout(), "%s  %s: %s\n", r.Operation, r.Outcome, visible(r.Message))
+	}
+	return nil
+}
+
+func printReply(c *cobra.Command, rep *reply) error {
+	if rep == nil {
+		return nil
+	}
+	return printJSON(c.OutOrStdout(), rep.body)
 }

@@ -54,7 +54,7 @@ func TestScripts(t *testing.T) {
 			e.Setenv("EXAMPLES", examples+"/../../examples")
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"ready": ready, "post": post200, "opid": operationID, "stop": stopBackground, "signal": signalBackground, "eventually": eventually,
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"ready": ready, "post": post200, "opid": operationID, "replayid": replayID, "stop": stopBackground, "signal": signalBackground, "eventually": eventually,
 			"exits": exitsWith, "stranger": startStranger, "eventually-refused": eventuallyRefused, "tokenid": tokenID, "grepsecret": grepSecret},
 	})
 }
@@ -93,6 +93,16 @@ func operationID(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Setenv("OP", page.Operations[0].ID)
 	ts.Setenv("DIGEST", page.Operations[0].Digest)
 	ts.Setenv("CONTRACT", page.Operations[0].Contract)
+}
+
+// replayID sets REPLAY to the first bulk replay of the page that was printed.
+func replayID(ts *testscript.TestScript, _ bool, _ []string) {
+	var page struct{ Replays []struct{ ID string } }
+	ts.Check(json.Unmarshal([]byte(ts.ReadFile("stdout")), &page))
+	if len(page.Replays) == 0 {
+		ts.Fatalf("the page is empty")
+	}
+	ts.Setenv("REPLAY", page.Replays[0].ID)
 }
 
 // stopBackground asks a background command to end, as an operator would.

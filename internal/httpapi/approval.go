@@ -8,15 +8,6 @@ import (
 	"github.com/onceward/onceward"
 )
 
-// The states of an approval.
-const (
-	approvalPending  = "pending"
-	approvalGranted  = "granted"
-	approvalSpent    = "spent"
-	approvalRejected = "rejected"
-	approvalExpired  = "expired"
-)
-
 // Approval is what is known of the people who must say yes.
 type Approval struct {
 	Needed     bool        `json:"needed" doc:"A person must say yes before the first attempt."`
@@ -26,6 +17,7 @@ type Approval struct {
 	ExpiresAt  time.Time   `json:"expires_at,omitzero" doc:"When the question, or the yes that no attempt spent, lapses."`
 	RejectedBy string      `json:"rejected_by,omitempty"`
 	EditedBy   string      `json:"edited_by,omitempty" doc:"Whose edit the present input is."`
+	Edited     []string    `json:"edited_fields,omitempty" doc:"The fields that edits have touched."`
 	Superseded []string    `json:"superseded_digests,omitempty" doc:"Digests of inputs that edits replaced: a request with one of them is answered with the edited effect."`
 	Assigned   *Assignment `json:"assigned,omitempty" doc:"Whose turn it is."`
 }
@@ -57,7 +49,8 @@ type ApprovalShowing struct {
 	Showing         json.RawMessage `json:"showing" doc:"What is asked: tool, owners, input, request, documents, who asks, and the decision that led to it. Invisible characters of texts are written as ⟦U+200B⟧; input is the exact value."`
 	Shown           string          `json:"shown" doc:"SHA-256 of the showing, under which it is kept as a document once somebody answers."`
 	Groups          []string        `json:"groups,omitempty" doc:"Who may answer; absent: every approver."`
-	Refused         string          `json:"refused,omitempty" doc:"Why you may not answer."`
+	May             []string        `json:"may" enum:"answers" doc:"How you may answer; nothing while no answer is taken."`
+	Refused         string          `json:"refused,omitempty" doc:"Why you may not say yes."`
 	Changed         string          `json:"changed,omitempty" doc:"Why no answer is taken: somebody answered, or what was asked has changed."`
 }
 
@@ -92,10 +85,11 @@ type RejectRequest struct {
 
 // approval shows what people were asked; nil if nobody is.
 func approval(op *onceward.Operation) *Approval {
-	if !op.ApprovalNeeded {
+	state, until := op.ApprovalStanding()
+	if state == "" {
 		return nil
 	}
-	a := &Approval{Needed: true, Quorum: op.Quorum(), Yeses: make([]Yes, len(op.Approval.Yeses)), RejectedBy: op.Approval.RejectedBy, EditedBy: op.Approval.EditedBy}
+	a := &Approval{Needed: true, State: string(state), ExpiresAt: until.UTC(), Quorum: op.Quorum(), Yeses: make([]Yes, len(op.Approval.Yeses)), RejectedBy: op.Approval.RejectedBy, EditedBy: op.Approval.EditedBy, Edited: op.Approval.Edited}
 	for i, y := range op.Approval.Yeses {
 		a.Yeses[i] = Yes{Actor: y.Actor, At: y.At.UTC(), Until: y.Until.UTC()}
 	}
@@ -104,20 +98,6 @@ func approval(op *onceward.Operation) *Approval {
 	}
 	if as := op.Assigned; !as.IsZero() && op.State == onceward.StateAwaitingApproval {
 		a.Assigned = &Assignment{To: as.To, Team: as.Team, Due: as.Due.UTC()}
-	}
-	switch {
-	case op.ApprovalSpent:
-		a.State = approvalSpent
-	case op.Approval.RejectedBy != "":
-		a.State = approvalRejected
-	case op.AskedInVain():
-		a.State = approvalExpired
-	case op.State.Terminal():
-		return nil // it ended without an answer, and with it the question
-	case op.State == onceward.StateAwaitingApproval:
-		a.State, a.ExpiresAt = approvalPending, op.ApprovalEnds().UTC()
-	default:
-		a.State, a.ExpiresAt = approvalGranted, op.ApprovedUntil.UTC()
 	}
 	return a
 }
@@ -168,7 +148,11 @@ func showApproval(c *call) error {
 	if err != nil {
 		return err
 	}
-	writeJSON(c.w, http.StatusOK, mediaJSON, &ApprovalShowing{Operation: operation(s.Operation, c.who), Digest: s.Operation.Digest.String(),
+	may := make([]string, len(s.May))
+	for i, a := range s.May {
+		may[i] = string(a)
+	}
+	writeJSON(c.w, http.StatusOK, mediaJSON, &ApprovalShowing{May: may, Operation: operation(s.Operation, c.who), Digest: s.Operation.Digest.String(),
 		ContractVersion: s.Operation.Contract, Showing: s.Text, Shown: s.Digest.String(), Groups: s.Groups, Refused: s.Refused, Changed: s.Changed})
 	return nil
 }

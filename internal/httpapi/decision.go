@@ -95,6 +95,8 @@ type OperationDecision struct {
 	RuleVersion   string          `json:"rule_version,omitempty"`
 	Rule          string          `json:"rule,omitempty"`
 	Branch        string          `json:"branch,omitempty"`
+	EditedBy      string          `json:"edited_by,omitempty" doc:"An approver changed the input after the decision: the effect is not of these fields alone."`
+	EditedFields  []string        `json:"edited_fields,omitempty" doc:"The fields of the input that were changed."`
 }
 
 var decisionRoutes = []route{
@@ -163,7 +165,8 @@ func operationDecision(op *onceward.Operation) *OperationDecision {
 		return nil
 	}
 	by := &op.DecidedBy
-	return &OperationDecision{ID: by.Decision.String(), Version: by.Version, Branch: by.Branch, RuleVersion: by.Rules}
+	return &OperationDecision{ID: by.Decision.String(), Version: by.Version, Branch: by.Branch, RuleVersion: by.Rules,
+		EditedBy: op.Approval.EditedBy, EditedFields: op.Approval.Edited}
 }
 
 // chain completes what led to an operation.
@@ -178,7 +181,8 @@ func (c *call) chain(op *onceward.Operation, o *Operation) {
 	}
 	if v := d.Version(op.DecidedBy.Version); v != nil {
 		o.Decision = &OperationDecision{ID: d.ID.String(), Version: v.Number, Step: d.Step, InputDigest: digestText(v.InputDigest), Model: v.Model,
-			PromptVersion: v.PromptVersion, Output: v.Output, Confidence: v.Confidence, RuleVersion: v.RuleVersion, Rule: v.Rule, Branch: v.Branch}
+			PromptVersion: v.PromptVersion, Output: v.Output, Confidence: v.Confidence, RuleVersion: v.RuleVersion, Rule: v.Rule, Branch: v.Branch,
+			EditedBy: op.Approval.EditedBy, EditedFields: op.Approval.Edited}
 	}
 }
 

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"net/http"
+	"strconv"
 	"time"
 
 	"github.com/onceward/onceward"
@@ -38,11 +39,18 @@ type BulkReplay struct {
 	Reason     string         `json:"reason"`
 	Actor      string         `json:"actor"`
 	Counts     map[string]int `json:"counts" doc:"How many operations have had each outcome so far."`
-	Results    []BulkResult   `json:"results" doc:"In the order in which they were tried, the newest operation first."`
+	Results    []BulkResult   `json:"results,omitempty" doc:"Not in lists. In the order in which they were tried, the newest operation first."`
 	Cut        bool           `json:"cut,omitempty" doc:"More are selected than the 1000 that one replay takes on: start another one for the rest."`
 	Sentence   string         `json:"sentence,omitempty" doc:"Of a finished dry run: what has to be confirmed to replay also what needs it."`
 	CreatedAt  time.Time      `json:"created_at"`
 	FinishedAt time.Time      `json:"finished_at,omitzero"`
+	Why        string         `json:"why,omitempty" doc:"Why the server cancelled it: whoever asked may not replay any more."`
+}
+
+// BulkPage is a page of bulk replays.
+type BulkPage struct {
+	Replays []*BulkReplay `json:"replays"`
+	Next    string        `json:"next,omitempty" doc:"Give it as after to get the next page; absent on the last one."`
 }
 
 // BulkResult is what became of one operation.
@@ -66,6 +74,16 @@ var bulkRoutes = []route{
 		Summary: "Replay many operations, one after the other. The same request again is the same replay; an operation is replayed at most once by it, whatever crashes.",
 		Body:    BulkRequest{}, Answers: bulkAnswers,
 		Refusals: []onceward.Code{onceward.CodeEvidenceRequired, onceward.CodeConfirmationNeeded, onceward.CodeReplayNotFound, onceward.CodeStateForbids, onceward.CodeKeyReused, onceward.CodeMayBeRecorded},
+	},
+	{
+		Method: http.MethodGet, Path: "/v1/replays", Name: "listReplays", handle: listReplays, Action: onceward.ActionReplay,
+		Summary: "List bulk replays, newest first, without what became of each operation.",
+		Query: []param{
+			{Name: "after", Schema: textSchema(), Doc: "The member next of the page before."},
+			{Name: "limit", Schema: map[string]any{"type": "integer", "minimum": 1, "maximum": onceward.BulkReplaysPage, "default": bulkPage}, Doc: "How many at the most."},
+		},
+		Answers:  []answer{{http.StatusOK, BulkPage{}, "A page. A last page may be empty."}},
+		Refusals: []onceward.Code{onceward.CodeCursorInvalid},
 	},
 	{
 		Method: http.MethodGet, Path: "/v1/replays/{id}", Name: "getReplay", handle: getReplay, Action: onceward.ActionReplay,
@@ -124,15 +142,27 @@ func (f *BulkFilter) filter() (out onceward.BulkFilter, err error) {
 	return out, nil
 }
 
-func (c *call) bulkReplay(b *onceward.BulkReplay) error {
-	out := BulkReplay{ID: b.ID.String(), State: string(b.State), DryRun: b.DryRun, Rate: b.Rate, Reason: b.Reason, Actor: b.By.String(), Cut: b.Cut, Sentence: b.Sentence(),
-		Counts: map[string]int{}, Results: make([]BulkResult, len(b.Results)), CreatedAt: b.CreatedAt.UTC(), FinishedAt: b.FinishedAt.UTC()}
+// bulkPage is how many bulk replays a page has where nothing is said.
+const bulkPage = 50
+
+// bulkReplay shows a bulk replay without its results.
+func bulkReplay(b *onceward.BulkReplay) *BulkReplay {
+	out := &BulkReplay{ID: b.ID.String(), State: string(b.State), DryRun: b.DryRun, Rate: b.Rate, Reason: b.Reason, Actor: b.By.String(), Cut: b.Cut, Sentence: b.Sentence(),
+		Counts: map[string]int{}, CreatedAt: b.CreatedAt.UTC(), FinishedAt: b.FinishedAt.UTC(), Why: b.Why}
 	if !b.Plan.IsZero() {
 		out.Plan = b.Plan.String()
 	}
 	for i := range b.Results {
+		out.Counts[string(b.Results[i].Outcome)]++
+	}
+	return out
+}
+
+func (c *call) bulkReplay(b *onceward.BulkReplay) error {
+	out := bulkReplay(b)
+	out.Results = make([]BulkResult, len(b.Results))
+	for i := range b.Results {
 		r := &b.Results[i]
-		out.Counts[string(r.Outcome)]++
 		out.Results[i] = BulkResult{Operation: r.Operation.String(), Attempt: r.Attempt, Outcome: string(r.Outcome), Message: r.Message}
 	}
 	status := http.StatusOK
@@ -140,7 +170,7 @@ func (c *call) bulkReplay(b *onceward.BulkReplay) error {
 		status = http.StatusAccepted
 	}
 	c.w.Header()["Location"] = []string{"/v1/replays/" + out.ID}
-	writeJSON(c.w, status, mediaJSON, &BulkAnswer{Replay: out})
+	writeJSON(c.w, status, mediaJSON, &BulkAnswer{Replay: *out})
 	return nil
 }
 
@@ -159,6 +189,39 @@ func startReplay(c *call) error {
 		return err
 	}
 	return c.bulkReplay(b)
+}
+
+// listReplays is GET /v1/replays.
+func listReplays(c *call) error {
+	limit := bulkPage
+	if s, given := c.param("limit"); given {
+		n, err := strconv.Atoi(s)
+		if err != nil {
+			return onceward.Errorf(onceward.CodeInvalidRequest, "limit is not a number")
+		}
+		limit = n
+	}
+	var after onceward.BulkCursor
+	if s, given := c.param("after"); given {
+		at, err := decodeCursor(s)
+		if err != nil {
+			return err
+		}
+		after = onceward.BulkCursor{CreatedAt: at.CreatedAt, ID: onceward.BulkReplayID(at.ID)}
+	}
+	all, err := c.ledger.ListBulkReplays(c.req.Context(), c.who, after, limit)
+	if err != nil {
+		return err
+	}
+	page := BulkPage{Replays: make([]*BulkReplay, len(all))}
+	for i, b := range all {
+		page.Replays[i] = bulkReplay(b)
+	}
+	if n := len(all); n == limit {
+		page.Next = encodeCursor(onceward.Cursor{CreatedAt: all[n-1].CreatedAt, ID: onceward.OperationID(all[n-1].ID)})
+	}
+	writeJSON(c.w, http.StatusOK, mediaJSON, &page)
+	return nil
 }
 
 // getReplay is GET /v1/replays/{id}.

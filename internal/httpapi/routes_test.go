@@ -59,6 +59,7 @@ var rights = map[string][]onceward.Role{
 	"POST /v1/switches/stop":                        {"operator"},
 	"POST /v1/switches/resume":                      {"operator"},
 	"POST /v1/replays":                              {"operator"},
+	"GET /v1/replays":                               {"operator"},
 	"GET /v1/replays/{id}":                          {"operator"},
 	"POST /v1/replays/{id}/cancel":                  {"operator"},
 	"POST /v1/tokens":                               {"admin"},

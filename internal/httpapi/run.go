@@ -277,31 +277,24 @@ func resumeRun(c *call) error {
 	if err != nil {
 		return err
 	}
-	none := func() RunItems { return RunItems{Decisions: []*Decided{}, Operations: []*Operation{}} }
-	out := RunResume{Run: run(v.Run), Done: none(), Waiting: none(), Ended: none(), Next: []RunStep{}, More: v.More}
-	for _, d := range v.Decisions {
-		to := &out.Waiting
-		if d.Pinned() {
-			to = &out.Done
-		}
-		to.Decisions = append(to.Decisions, decided(d))
-	}
-	for _, op := range v.Operations {
-		to := &out.Waiting
-		switch op.State {
-		case onceward.StateSucceeded, onceward.StateCompensated:
-			to = &out.Done
-		case onceward.StateFailed, onceward.StateCancelled, onceward.StateAbandoned:
-			to = &out.Ended
-		case onceward.StateAwaitingApproval, onceward.StateReady, onceward.StateEffectPending, onceward.StateOutcomeUnknown, onceward.StateNeedsReview:
-		}
-		to.Operations = append(to.Operations, operation(op, c.who))
-	}
+	r := v.Resume()
+	out := RunResume{Run: run(v.Run), Done: c.runItems(&r.Done), Waiting: c.runItems(&r.Waiting), Ended: c.runItems(&r.Ended), Next: []RunStep{}, More: v.More}
 	for _, s := range v.Next {
 		out.Next = append(out.Next, RunStep{Step: s.Step, Branch: s.Branch, Tool: string(s.Tool)})
 	}
 	writeJSON(c.w, http.StatusOK, mediaJSON, &out)
 	return nil
+}
+
+func (c *call) runItems(in *onceward.RunItems) RunItems {
+	out := RunItems{Decisions: make([]*Decided, len(in.Decisions)), Operations: make([]*Operation, len(in.Operations))}
+	for i, d := range in.Decisions {
+		out.Decisions[i] = decided(d)
+	}
+	for i, op := range in.Operations {
+		out.Operations[i] = operation(op, c.who)
+	}
+	return out
 }
 
 // finishRun is POST /v1/runs/{id}/finish.

@@ -99,6 +99,7 @@ var trespasses = map[string]trespass{
 	"POST /v1/switches/stop":                        {"/v1/switches/stop", `{"scope":"tenant","reason":"mine"}`, "", func(r *rivals, _ *reply) bool { return !r.pausedForTheOthers(probed) }},
 	"POST /v1/switches/resume":                      {"/v1/switches/resume", `{"scope":"tenant"}`, "", func(r *rivals, _ *reply) bool { return r.pausedForTheOthers(unsafely) }},
 	"POST /v1/replays":                              {"/v1/replays", `{"reason":"the line is repaired"}`, "", func(r *rivals, a *reply) bool { return a.text("replay.id") != r.names.Replace("{replay}") }},
+	"GET /v1/replays":                               {"/v1/replays", "", "", empty("replays")},
 	"GET /v1/replays/{id}":                          {"/v1/replays/{replay}", "", "replay_not_found", nil},
 	"POST /v1/replays/{id}/cancel":                  {"/v1/replays/{replay}/cancel", `{}`, "replay_not_found", nil},
 	"POST /v1/tokens":                               {"/v1/tokens", `{"subject":"bot","roles":["caller"]}`, "", func(_ *rivals, a *reply) bool { return a.at("token.tenant") == "rival" }},

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"time"
 
 	"github.com/onceward/onceward"
 	"github.com/onceward/onceward/store"
@@ -46,6 +47,29 @@ func (s *Store) LoadBulkReplay(ctx context.Context, id onceward.BulkReplayID) (b
 		return err
 	})
 	return b, err
+}
+
+// ListBulkReplays lists a tenant's; see [onceward.BulkReplayStore].
+func (s *Store) ListBulkReplays(ctx context.Context, t onceward.Tenant, after onceward.BulkCursor, limit int) (page []*onceward.BulkReplay, err error) {
+	newer := func(at time.Time, id onceward.BulkReplayID, b onceward.BulkCursor) int {
+		return cmp.Or(b.CreatedAt.Compare(at), bytes.Compare(b.ID[:], id[:]))
+	}
+	err = s.read(ctx, "list bulk replays", func(d *data) error {
+		for id := range d.replays {
+			b, err := d.bulkReplay(id)
+			if err != nil {
+				return err
+			}
+			if b.Tenant == t && (after == onceward.BulkCursor{} || newer(b.CreatedAt, b.ID, after) > 0) {
+				page = append(page, b)
+			}
+		}
+		return nil
+	})
+	slices.SortFunc(page, func(a, b *onceward.BulkReplay) int {
+		return newer(a.CreatedAt, a.ID, onceward.BulkCursor{CreatedAt: b.CreatedAt, ID: b.ID})
+	})
+	return page[:min(len(page), limit)], err
 }
 
 // RunningBulkReplays lists what runs; see [onceward.BulkReplayStore].

@@ -72,6 +72,18 @@ func (s *Store) LoadBulkReplay(ctx context.Context, id onceward.BulkReplayID) (f
 	return found, err
 }
 
+// ListBulkReplays lists a tenant's; see [onceward.BulkReplayStore].
+func (s *Store) ListBulkReplays(ctx context.Context, t onceward.Tenant, after onceward.BulkCursor, limit int) (page []*onceward.BulkReplay, err error) {
+	first := after == onceward.BulkCursor{}
+	err = s.do(ctx, "list bulk replays", func(ctx context.Context, conn *pgx.Conn) error {
+		page, err = bulkReplaysOf(conn.Query(ctx, `select id, revision, token, body from replays
+where tenant = $1 and ($2::boolean or (created_at, id) < ($3::timestamptz, $4::uuid)) order by created_at desc, id desc limit $5`,
+			string(t), first, optionalTime(after.CreatedAt), uuidOf(after.ID), limit))
+		return err
+	})
+	return page, err
+}
+
 // RunningBulkReplays lists what runs; see [onceward.BulkReplayStore].
 func (s *Store) RunningBulkReplays(ctx context.Context, limit int) (running []*onceward.BulkReplay, err error) {
 	err = s.do(ctx, "list bulk replays", func(ctx context.Context, conn *pgx.Conn) error {

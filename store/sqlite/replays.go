@@ -79,6 +79,26 @@ func (s *Store) LoadBulkReplay(ctx context.Context, id onceward.BulkReplayID) (f
 	return found, err
 }
 
+// ListBulkReplays lists a tenant's; see [onceward.BulkReplayStore].
+func (s *Store) ListBulkReplays(ctx context.Context, t onceward.Tenant, after onceward.BulkCursor, limit int) (page []*onceward.BulkReplay, err error) {
+	err = s.readRaw(ctx, "list bulk replays", func(c *conn) error {
+		page = nil
+		return c.query(`SELECT id, revision, token, body FROM replays WHERE tenant = ?1 AND (?2 OR (created_at, id) < (?3, ?4)) ORDER BY created_at DESC, id DESC LIMIT ?5`,
+			func(b *binder) {
+				b.text(string(t))
+				b.bool(after == onceward.BulkCursor{})
+				b.time(after.CreatedAt)
+				b.blob(after.ID[:])
+				b.int(int64(limit))
+			}, func(r *rower) error {
+				one, err := r.bulkReplay()
+				page = append(page, one)
+				return err
+			})
+	})
+	return page, err
+}
+
 // RunningBulkReplays lists what runs; see [onceward.BulkReplayStore].
 func (s *Store) RunningBulkReplays(ctx context.Context, limit int) (running []*onceward.BulkReplay, err error) {
 	err = s.readRaw(ctx, "list bulk replays", func(c *conn) error {

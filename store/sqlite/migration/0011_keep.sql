@@ -1,0 +1,2 @@
+-- Replays of many operations are listed by tenant, the newest first.
+CREATE INDEX replays_listed ON replays (tenant, created_at, id);
