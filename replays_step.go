@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -135,11 +136,7 @@ func (l *Ledger) stopBulk(ctx context.Context, b *BulkReplay, why string) error 
 // tryAgain reports whether an error says nothing of the operation: the ledger was
 // away, or busy.
 func tryAgain(err error) bool {
-	switch CodeOf(err) {
-	case CodeLedgerUnavailable, CodeMayBeRecorded, CodeLedgerReadOnly, CodeWriteConflict, CodeOverloaded, CodeCanceled:
-		return true
-	}
-	return false
+	return slices.Contains([]Code{CodeLedgerUnavailable, CodeMayBeRecorded, CodeLedgerReadOnly, CodeWriteConflict, CodeOverloaded, CodeCanceled}, CodeOf(err))
 }
 
 // tryBulk plans, and replays what may be replayed. An error is no verdict: the
