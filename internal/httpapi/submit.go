@@ -41,7 +41,11 @@ func submit(c *call) error {
 	if err != nil {
 		return err
 	}
-	intent, err := c.intent(&in, key)
+	return c.submit(&in, key)
+}
+
+func (c *call) submit(in *OperationRequest, key onceward.Key) error {
+	intent, err := c.intent(in, key)
 	if err != nil {
 		return err
 	}
@@ -80,16 +84,7 @@ func callTool(c *call) error {
 			return &onceward.Error{Code: onceward.CodeInvalidRequest, Message: "the body is empty", Hint: "send the tool's input as JSON; {} if it takes none"}
 		}
 		in.Input = body
-		intent, err := c.intent(&in, key)
-		if err != nil {
-			return err
-		}
-		a, err := c.ledger.Submit(c.req.Context(), intent)
-		if err != nil {
-			return err
-		}
-		c.answer(a)
-		return nil
+		return c.submit(&in, key)
 	})
 }
 
