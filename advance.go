@@ -21,6 +21,9 @@ func (l *Ledger) Advance(ctx context.Context, id OperationID) error {
 	case StepNone:
 		return l.reschedule(ctx, op)
 	case StepStart, StepResend:
+		if bound, ok := t.(CallerBound); ok && !bound.Sendable(op) {
+			return l.awaitCaller(ctx, op, at)
+		}
 		return l.startAgain(ctx, op, t)
 	case StepExpire:
 		if l.clock.earliest().Before(op.Running().LeaseUntil) {
@@ -129,6 +132,25 @@ func (l *Ledger) startAgain(ctx context.Context, op *Operation, t Tool) error {
 	handed = true
 	l.dispatch(stored, t, mark)
 	return nil
+}
+
+// Waits between looks at an operation whose caller's credentials are not held
+// here: half of its row's age, within these.
+const (
+	callerWaitMin = time.Second
+	callerWaitMax = time.Minute
+)
+
+// awaitCaller looks again later at an operation that could start, and that this
+// process cannot send: whoever holds its caller's credentials may, or the caller
+// asks again and brings them.
+func (l *Ledger) awaitCaller(ctx context.Context, op *Operation, at time.Time) error {
+	d := DueFor(op)
+	if d == nil {
+		return nil
+	}
+	d.At = at.Add(min(max(at.Sub(op.UpdatedAt)/2, callerWaitMin), callerWaitMax))
+	return l.store.Reschedule(ctx, *d)
 }
 
 func isPark(fs []fact) bool {

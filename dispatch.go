@@ -2,6 +2,7 @@ package onceward
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 )
@@ -51,6 +52,9 @@ func (l *Ledger) send(op *Operation, t Tool, lease time.Time) (_ Evidence, stopp
 		return Evidence{Reach: ReachNotDialled, StartedAt: started, EndedAt: l.clock.now(), ErrorClass: ClassConnection, ErrorCode: code, ErrorText: text}
 	}
 	secrets, err := t.Secrets(op)
+	if errors.Is(err, ErrCallerGone) {
+		return notSent("caller_gone", "the caller's credentials are not held here"), err
+	}
 	if err != nil {
 		l.log.Error("a secret of a contract cannot be read", "tool", op.Tool, "operation", op.ID.String(), "error", err)
 		return notSent(secretMissing, "a secret of the contract cannot be read"), nil
@@ -58,8 +62,13 @@ func (l *Ledger) send(op *Operation, t Tool, lease time.Time) (_ Evidence, stopp
 	info := t.Info()
 	req := *op.Request
 	req.Header = append(append([]HeaderField(nil), req.Header...), secrets...)
+	var tap AnswerTap
+	if bound, ok := t.(CallerBound); ok {
+		tap = bound.Tap(op)
+	}
 	l.crash("dispatch.before_send")
 	ev := l.provider.Send(l.detached, &req, SendOptions{
+		Tap:          tap,
 		SecretHeader: fieldNames(secrets), Write: info.Policy.Effect.Writes(), Deadline: info.Policy.Deadline, NotAfter: lease, Hosts: info.Hosts, JudgeBytes: info.JudgeBytes,
 		BeforeWrite: func() error {
 			stopped = l.fence(op, lease)

@@ -263,7 +263,8 @@ func (m *step) verifying() bool {
 // afterNotDone goes on after a proven not-done.
 func (m *step) afterNotDone(f Failure, retryAfter time.Duration) {
 	o := &m.op
-	if f.Class == ClassAuth {
+	ours := f.Class == ClassAuth && !o.Policy.CallerCredentials
+	if ours {
 		m.pause("auth")
 	}
 	switch {
@@ -272,9 +273,9 @@ func (m *step) afterNotDone(f Failure, retryAfter time.Duration) {
 		o.DueAt = o.nextLook(m.at, retryAfter)
 	case o.CancelRequested:
 		o.State = StateCancelled
-	case f.Class == ClassAuth:
+	case ours:
 		o.State, o.Parked, o.DueAt = StateReady, ParkToolPaused, o.lapseAt()
-	case !f.Retryable:
+	case f.Class == ClassAuth, !f.Retryable:
 		o.State = StateFailed
 	case o.pastNotAfter(m.at):
 		o.State = StateCancelled

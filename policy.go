@@ -30,6 +30,10 @@ type Policy struct {
 	ReviewTeam   string        // who is asked where only a person can settle it; empty: whoever has the right
 	ReviewWithin time.Duration // how long a review may take until it is overdue; 0: no time is set
 
+	// CallerCredentials says that the caller's own credentials go to the provider:
+	// one that is refused is that caller's trouble and does not pause the tool.
+	CallerCredentials bool
+
 	KeyReusable bool // a retired key may be used anew
 	KeepInput   Keep // how much of the input stays once nothing can be sent any more
 	Rate        Rate // how often attempts may start, per process

@@ -27,6 +27,18 @@ type SendOptions struct {
 	BeforeWrite  func() error  // last check, called on the connection directly before the first byte; an error stops the write
 	RedactHeader []string      // answer headers that are dropped besides the built-in ones
 	SecretHeader []string      // request headers whose values must not come back in evidence, besides those that carry credentials by name
+	Tap          AnswerTap     // hears the answer while it comes; nil: nobody
+}
+
+// AnswerTap hears the answer to one request while it comes, decoded, before
+// anybody judged it. Head is called once where an answer came, Body then as
+// often as bytes come, End last, whether or not there was an answer. They are
+// called from the sending goroutine and must not block; what they are given is
+// theirs until they return.
+type AnswerTap interface {
+	Head(status int, header []HeaderField) // without cookies and credentials
+	Body(p []byte)
+	End(whole bool) // whole: an answer came, and all of its body
 }
 
 // Limits of an answer.

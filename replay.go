@@ -41,7 +41,11 @@ func (o *Operation) RetryFrom() time.Time {
 	if o.State != StateFailed || !o.Failure.Retryable || o.CancelRequested || o.Retired || o.Forked {
 		return time.Time{}
 	}
-	if from := o.CompletedAt.Add(o.Policy.BackoffMax); !o.pastNotAfter(from) {
+	from := o.CompletedAt.Add(o.Policy.BackoffMax)
+	if o.Policy.CallerCredentials && o.Failure.Class == ClassAuth {
+		from = o.CompletedAt // the next request may bring other credentials
+	}
+	if !o.pastNotAfter(from) {
 		return from
 	}
 	return time.Time{}

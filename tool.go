@@ -1,6 +1,9 @@
 package onceward
 
-import "time"
+import (
+	"errors"
+	"time"
+)
 
 // Intent is what a caller asks for. The tenant and actor come from the caller's
 // credentials.
@@ -139,3 +142,22 @@ type Tool interface {
 	// JudgeProbe reads a probe's answer.
 	JudgeProbe(op *Operation, ev *Evidence) ProbeJudgement
 }
+
+// CallerBound is a tool whose requests carry what nobody stores: header fields
+// of the caller, its credentials among them, that only the process which took
+// the request holds, for a while.
+type CallerBound interface {
+	Tool
+
+	// Sendable reports whether this process can send the operation's request now.
+	// While it cannot, no further attempt starts here.
+	Sendable(op *Operation) bool
+
+	// Tap is whoever waits for the answer of the operation's attempt; nil: nobody.
+	Tap(op *Operation) AnswerTap
+}
+
+// ErrCallerGone is wrapped by the error of Tool.Secrets where the caller's
+// credentials are not held any more: the attempt ends before its first byte, and
+// the tool is not paused.
+var ErrCallerGone = errors.New("the caller's credentials are not held here")

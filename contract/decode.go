@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 )
 
@@ -17,7 +18,7 @@ type fieldInfo struct {
 	enum     []string // of a choice
 	fallback string   // default, as it would stand in the file
 	doc      string
-	index    int
+	index    []int // of the field, through structs whose fields stand in line
 	typ      reflect.Type
 }
 
@@ -31,7 +32,11 @@ func fieldsOf(t reflect.Type) []fieldInfo {
 			continue
 		}
 		words := strings.Split(tag, ",")
-		f := fieldInfo{name: words[0], index: i, typ: sf.Type, fallback: sf.Tag.Get("default"), doc: sf.Tag.Get("doc")}
+		if slices.Contains(words[1:], "inline") {
+			fields = append(fields, inlined(sf)...)
+			continue
+		}
+		f := fieldInfo{name: words[0], index: sf.Index, typ: sf.Type, fallback: sf.Tag.Get("default"), doc: sf.Tag.Get("doc")}
 		for _, word := range words[1:] {
 			f.required = f.required || word == "required"
 			f.forever = f.forever || word == "forever"
@@ -40,6 +45,20 @@ func fieldsOf(t reflect.Type) []fieldInfo {
 			f.enum = strings.Split(enum, "|")
 		}
 		fields = append(fields, f)
+	}
+	return fields
+}
+
+// inlined are the fields of a struct whose fields stand in line with those
+// around it, but for the ones that it omits.
+func inlined(sf reflect.StructField) []fieldInfo {
+	omitted := strings.Split(sf.Tag.Get("omit"), "|")
+	var fields []fieldInfo
+	for _, f := range fieldsOf(sf.Type) {
+		if !slices.Contains(omitted, f.name) {
+			f.index = append(slices.Clone(sf.Index), f.index...)
+			fields = append(fields, f)
+		}
 	}
 	return fields
 }
@@ -79,11 +98,11 @@ func (d *decoder) decode(n *node, v reflect.Value, path string) {
 		inner := joinField(path, f.name)
 		switch {
 		case value != nil:
-			d.field(value, v.Field(f.index), f, inner)
+			d.field(value, v.FieldByIndex(f.index), f, inner)
 		case f.required:
 			d.problem(n.at, inner, "it is missing")
 		default:
-			d.absent(v.Field(f.index), f)
+			d.absent(v.FieldByIndex(f.index), f)
 		}
 	}
 }
@@ -170,7 +189,7 @@ func (d *decoder) leaf(n *node, l leaf, f fieldInfo, path string) {
 func (d *decoder) absent(v reflect.Value, f fieldInfo) {
 	if _, ok := v.Addr().Interface().(stander); ok && v.Kind() == reflect.Struct {
 		for _, inner := range fieldsOf(v.Type()) {
-			d.absent(v.Field(inner.index), inner)
+			d.absent(v.FieldByIndex(inner.index), inner)
 		}
 		return
 	}

@@ -42,6 +42,9 @@ func (t *Tool) Judge(op *onceward.Operation, ev *onceward.Evidence) onceward.Jud
 	if ev.Status == 0 {
 		return noAnswer(ev)
 	}
+	if t.forward != nil && ev.BodyCut && !t.info.Policy.Effect.Writes() {
+		return unreadable(ev) // nothing was written, and half an answer is none
+	}
 	v, err := t.operationVariables(op, t.judgesInput)
 	if err != nil { // a stored input that cannot be read: rules that need it do not hold
 		v, _ = t.operationVariables(op, false)

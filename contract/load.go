@@ -26,6 +26,7 @@ func Load(data []byte, filename string, opts Options) ([]*Tool, error) {
 type loaded struct {
 	tools []*Tool
 	flows []*Workflow
+	ups   []*Upstream
 }
 
 // load reads one file. opts have their defaults.
@@ -59,6 +60,13 @@ func (l *loaded) document(raw rawDocument, filename string, opts Options) Proble
 		flow, problems := loadWorkflow(root, raw, filename)
 		if flow != nil {
 			l.flows = append(l.flows, flow)
+		}
+		return problems
+	}
+	if root.member("kind").text == kindUpstream {
+		up, routes, problems := loadUpstream(root, filename, opts)
+		if up != nil {
+			l.ups, l.tools = append(l.ups, up), append(l.tools, routes...)
 		}
 		return problems
 	}
@@ -102,9 +110,9 @@ func foreign(root *node, filename string) *Problem {
 	}
 	switch k := root.member("kind"); {
 	case k == nil:
-		return problem(root, "kind", "it is missing; it is Tool or Workflow")
-	case k.text != kindTool && k.text != kindWorkflow:
-		return problem(k, "kind", "this version reads documents of kind Tool and Workflow")
+		return problem(root, "kind", "it is missing; it is Tool, Workflow or Upstream")
+	case k.text != kindTool && k.text != kindWorkflow && k.text != kindUpstream:
+		return problem(k, "kind", "this version reads documents of kind Tool, Workflow and Upstream")
 	}
 	return nil
 }
@@ -116,6 +124,7 @@ const APIVersion = "onceward/v1"
 const (
 	kindTool     = "Tool"
 	kindWorkflow = "Workflow"
+	kindUpstream = "Upstream"
 )
 
 // duplicates reports names that stand twice.
@@ -132,6 +141,24 @@ func (l *loaded) duplicates() Problems {
 			continue
 		}
 		first[name.value] = w
+	}
+	return append(problems, l.upstreamsTwice()...)
+}
+
+// upstreamsTwice reports names, addresses and host names that two upstreams have.
+func (l *loaded) upstreamsTwice() (problems Problems) {
+	first := map[string]*Upstream{}
+	for _, u := range l.ups {
+		for field, t := range map[string]*text{"metadata.name": &u.doc.Metadata.Name, "spec.listen": &u.doc.Spec.Listen, "spec.host_name": &u.doc.Spec.HostName} {
+			if t.value == "" {
+				continue
+			}
+			if other, twice := first[field+" "+t.value]; twice {
+				problems = append(problems, Problem{File: u.file, Line: t.at.line, Column: t.at.column, Field: field,
+					Message: fmt.Sprintf("the upstream %s in %s has it too", other.Name(), other.file)})
+			}
+			first[field+" "+t.value] = u
+		}
 	}
 	return problems
 }
@@ -158,6 +185,7 @@ func duplicates(tools []*Tool) Problems {
 type Set struct {
 	tools []*Tool     // by name
 	flows []*Workflow // by name
+	ups   []*Upstream // by name
 }
 
 // Tools lists the tools by name. The slice must not be changed.
@@ -165,6 +193,9 @@ func (s *Set) Tools() []*Tool { return s.tools }
 
 // Workflows lists the workflows by name. The slice must not be changed.
 func (s *Set) Workflows() []*Workflow { return s.flows }
+
+// Upstreams lists the upstreams by name. The slice must not be changed.
+func (s *Set) Upstreams() []*Upstream { return s.ups }
 
 // Workflow finds a workflow by its name.
 func (s *Set) Workflow(name string) (*Workflow, bool) {
@@ -203,11 +234,13 @@ func LoadDir(paths []string, opts Options) (*Set, error) {
 		one, faults := load(data, file, opts)
 		problems = append(problems, faults...)
 		all.tools, all.flows = append(all.tools, one.tools...), append(all.flows, one.flows...)
+		all.ups = append(all.ups, one.ups...)
 	}
 	if problems = append(problems, all.duplicates()...); len(problems) > 0 {
 		return nil, problems.err()
 	}
-	set := &Set{tools: all.tools, flows: all.flows}
+	set := &Set{tools: all.tools, flows: all.flows, ups: all.ups}
+	slices.SortFunc(set.ups, func(a, b *Upstream) int { return strings.Compare(a.Name(), b.Name()) })
 	slices.SortFunc(set.flows, func(a, b *Workflow) int { return strings.Compare(a.info.Name, b.info.Name) })
 	slices.SortFunc(set.tools, func(a, b *Tool) int { return strings.Compare(string(a.info.Name), string(b.info.Name)) })
 	return set, nil

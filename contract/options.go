@@ -32,6 +32,9 @@ type Options struct {
 	// looking at files away from where they are served; a tool that was loaded so
 	// must not send anything.
 	StandIns bool
+	// Held is what a proxy holds of requests under way, for the tools of upstreams;
+	// nil: nothing is held here.
+	Held Held
 	// ByteTail is how long bytes may outlive the lease; 0 is DefaultByteTail,
 	// NoByteTail is none.
 	ByteTail time.Duration

@@ -26,10 +26,14 @@ func (t *Tool) Prepare(in *onceward.Intent, generation onceward.Generation) (*on
 	}
 	v.id, v.key, v.providerKey = id.OperationID(), string(out.Key), out.ProviderKey
 	out.Digest, out.Prints = t.digest(input, v.id)
-	if t.request != nil {
-		if out.Request, err = t.request.render(v); err != nil {
-			return nil, err
-		}
+	switch {
+	case t.forward != nil:
+		out.Request, err = t.renderForward(v)
+	case t.request != nil:
+		out.Request, err = t.request.render(v)
+	}
+	if err != nil {
+		return nil, err
 	}
 	out.Approval = t.needsApproval(v)
 	out.SerialKey, err = t.serialKey(v)
@@ -38,6 +42,9 @@ func (t *Tool) Prepare(in *onceward.Intent, generation onceward.Generation) (*on
 
 // readInput parses and checks an input.
 func (t *Tool) readInput(raw []byte) (*onceward.Node, error) {
+	if t.forward != nil {
+		return t.forward.expand(raw)
+	}
 	input, err := onceward.ParseJSON(raw)
 	if err != nil {
 		return nil, err
@@ -161,6 +168,15 @@ func (t *Tool) Secrets(op *onceward.Operation) ([]onceward.HeaderField, error) {
 	if t.request == nil {
 		return nil, nil
 	}
+	own, err := t.ownSecrets(op)
+	if err != nil || t.forward == nil {
+		return own, err
+	}
+	return t.forward.withCaller(op, own)
+}
+
+// ownSecrets are the header fields with secrets of the contract itself.
+func (t *Tool) ownSecrets(op *onceward.Operation) ([]onceward.HeaderField, error) {
 	secrets, input := t.request.hasSecrets()
 	if !secrets {
 		return nil, nil

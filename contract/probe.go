@@ -32,7 +32,11 @@ func (t *Tool) ProbeRequest(op *onceward.Operation) (*onceward.Request, error) {
 	if t.probe == nil {
 		return nil, errNoProbe
 	}
-	return t.lookupRequest(op, t.probe.request)
+	req, err := t.lookupRequest(op, t.probe.request)
+	if err == nil && t.forward != nil {
+		t.forward.lookAsCaller(op, req)
+	}
+	return req, err
 }
 
 // JudgeProbe is onceward.Tool's.

@@ -25,7 +25,7 @@ func TestReferencePageSaysWhatTheLoaderReads(t *testing.T) {
 	}
 	page := string(data)
 	for name, part := range map[string]string{
-		"fields": "\n" + fieldTables(reflect.TypeFor[document](), true), "workflow": "\n" + fieldTables(reflect.TypeFor[workflowDocument](), false), "lint": "\n" + lintTable(), "limits": "\n" + limitTable(), "cost": thousands(exprCostMax),
+		"fields": "\n" + fieldTables(reflect.TypeFor[document](), true), "workflow": "\n" + fieldTables(reflect.TypeFor[workflowDocument](), false), "upstream": "\n" + fieldTables(reflect.TypeFor[upstreamDocument](), false), "lint": "\n" + lintTable(), "limits": "\n" + limitTable(), "cost": thousands(exprCostMax),
 	} {
 		begin, end := "<!-- "+name+" -->", "<!-- /"+name+" -->"
 		before, rest, ok := strings.Cut(page, begin)
@@ -62,6 +62,9 @@ func fieldTables(document reflect.Type, withLookup bool) string {
 		fmt.Fprintf(&b, "### %s\n\n| field | is | default | meaning |\n| --- | --- | --- | --- |\n", title)
 		var inner []fieldInfo
 		for _, f := range fieldsOf(t) {
+			if len(f.index) > 1 {
+				continue // stands in line: the page has it where it comes from
+			}
 			fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", f.name, wordFor(f), defaultFor(f), strings.ReplaceAll(f.doc, "|", `\|`))
 			if isGroup(f.typ) && !slices.Contains(sharedGroups, f.typ) {
 				inner = append(inner, f)

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 
+	"cel.dev/cel-go/common/types/ref"
+
 	"github.com/onceward/onceward"
 )
 
@@ -20,6 +22,7 @@ type requestTemplate struct {
 	form    []formField
 	text    *template
 	body    bool
+	env     ref.Val // of an upstream, whose header fields are rendered without an operation
 }
 
 // formField is one field of a form body.

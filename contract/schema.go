@@ -21,16 +21,24 @@ func Schema() []byte {
 		"$defs": map[string]any{
 			kindTool:     objectSchema(reflect.TypeFor[document]()),
 			kindWorkflow: objectSchema(reflect.TypeFor[workflowDocument]()),
+			kindUpstream: objectSchema(reflect.TypeFor[upstreamDocument]()),
 		},
-		"if":   map[string]any{"properties": map[string]any{"kind": map[string]any{"const": kindWorkflow}}, "required": []string{"kind"}},
-		"then": map[string]any{"$ref": "#/$defs/" + kindWorkflow},
-		"else": map[string]any{"$ref": "#/$defs/" + kindTool},
+		"allOf":    []any{kindSchema(kindTool), kindSchema(kindWorkflow), kindSchema(kindUpstream)},
+		"required": []string{"kind"}, "properties": map[string]any{"kind": map[string]any{"enum": []string{kindTool, kindWorkflow, kindUpstream}}},
 	}
 	out, err := json.MarshalIndent(root, "", "  ")
 	if err != nil { // maps of plain values always marshal
 		panic("contract: schema does not marshal: " + err.Error())
 	}
 	return append(out, '\n')
+}
+
+// kindSchema holds a document of a kind to the schema of that kind.
+func kindSchema(kind string) map[string]any {
+	return map[string]any{
+		"if":   map[string]any{"properties": map[string]any{"kind": map[string]any{"const": kind}}, "required": []string{"kind"}},
+		"then": map[string]any{"$ref": "#/$defs/" + kind},
+	}
 }
 
 // objectSchema describes a struct of document.go.

@@ -28,7 +28,7 @@ func (t *Tool) Settings() []Setting {
 
 func (t *Tool) settings(v reflect.Value, path string, list *[]Setting) {
 	for _, f := range fieldsOf(v.Type()) {
-		field, name := v.Field(f.index), joinField(path, f.name)
+		field, name := v.FieldByIndex(f.index), joinField(path, f.name)
 		if field.Kind() == reflect.Pointer {
 			if field.IsNil() {
 				*list = append(*list, Setting{Field: name, Value: "none", Default: true, Meaning: firstSentence(f.doc)})

@@ -23,6 +23,7 @@ type Tool struct {
 	shape      onceward.KeyShape
 
 	request     *requestTemplate // nil: the caller performs the write
+	forward     *forward         // a route of an upstream; nil: a tool of its own
 	outcomes    []outcomeRule
 	judgesInput bool // a rule looks at the input
 	keyed       bool // the provider gets a key that it honours

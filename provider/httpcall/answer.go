@@ -29,8 +29,12 @@ func (x *exchange) readAnswer(pc *conn, t *target) (keep bool, f *fault) {
 	}
 	x.ev.Status = resp.StatusCode
 	x.location = resp.Header.Get("Location")
-	complete := x.readBody(resp)
 	x.ev.Header = x.evidenceHeader(resp.Header)
+	if x.opts.Tap != nil {
+		x.opts.Tap.Head(resp.StatusCode, onceward.ReplayableHeader(x.ev.Header))
+	}
+	complete := x.readBody(resp)
+	x.ev.Header = x.evidenceHeader(resp.Header) // decoding took fields away
 	pc.keep = idleFor(resp.Header.Get("Keep-Alive"))
 	return complete && !resp.Close && pc.br.Buffered() == 0, nil
 }
@@ -89,12 +93,24 @@ func (x *exchange) readBody(resp *http.Response) (complete bool) {
 		x.bodyFault(newFault(onceward.ClassProtocol, codeEncoding))
 		return false
 	}
+	if x.opts.Tap != nil {
+		src = io.TeeReader(src, tapWriter{x.opts.Tap})
+	}
 	body, tooBig, err := readUpTo(src, limit, hint)
 	x.ev.Body, x.ev.BodyTooBig = x.scrub(body), tooBig
 	if err != nil {
 		x.bodyFault(bodyFault(err))
 	}
 	return err == nil && !tooBig
+}
+
+// tapWriter hands a body on while it is read.
+type tapWriter struct{ tap onceward.AnswerTap }
+
+// Write implements io.Writer.
+func (w tapWriter) Write(p []byte) (int, error) {
+	w.tap.Body(p)
+	return len(p), nil
 }
 
 func (x *exchange) bodyFault(f *fault) {

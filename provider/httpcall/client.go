@@ -95,6 +95,9 @@ func (c *Client) Send(ctx context.Context, req *onceward.Request, opts onceward.
 		x.read(ctx)
 	}
 	x.ev.EndedAt = time.Now()
+	if opts.Tap != nil {
+		opts.Tap.End(x.ev.Status != 0 && !x.ev.BodyCut && !x.ev.BodyTooBig)
+	}
 	if x.ev.LastByteAt.IsZero() && !x.ev.Reach.NothingSent() {
 		x.ev.LastByteAt = x.ev.EndedAt
 	}
