@@ -98,7 +98,7 @@ func (c Code) ForOperators() bool {
 		CodeBranchForbids, CodeWorkflowMismatch, CodeAttemptNotFound, CodeRouteNotFound, CodeMethodNotAllowed,
 		CodeUnauthenticated, CodeForbidden, CodeOriginRefused, CodeStateForbids, CodeFenceLost, CodeEvidenceRequired, CodeConfirmationNeeded,
 		CodeReplayRefused, CodeOperationFailed, CodeRateLimited, CodeOverloaded, CodeWriteConflict, CodeCanceled, CodeProviderUnreachable,
-		CodeTokenNotFound:
+		CodeTokenNotFound, CodeResultNotKept, CodePassedUnknown:
 	}
 	return false
 }
@@ -143,6 +143,10 @@ func (c Code) Advice() Advice {
 		return Advice{Sentence: "This request did nothing: the ledger's database is not one that this server may use."}
 	case CodeMayBeRecorded, CodeCanceled:
 		return Advice{Retryable: true, SideEffectPossible: true, Sentence: "It may have been recorded, and may happen: do not change the key; ask again with the same one."}
+	case CodeResultNotKept:
+		return Advice{Sentence: "It happened, and this request did nothing more. Its answer is not kept: read the operation for the reference, and the object at the provider."}
+	case CodePassedUnknown:
+		return Advice{SideEffectPossible: true, ReconciliationRequired: true, Sentence: "It may have happened, and no operation stands for it. Look at the provider before it is sent again."}
 	case CodeLedgerCorrupt, CodeInternal:
 		return Advice{Retryable: true, SideEffectPossible: true, Sentence: "It may have happened: do not change the key; ask again with the same one, and tell whoever runs this server."}
 	}

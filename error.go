@@ -65,6 +65,8 @@ const (
 	CodeWriteConflict       Code = "write_conflict"       // compare-and-set lost; load again
 	CodeCanceled            Code = "canceled"             // the caller stopped waiting
 	CodeProviderUnreachable Code = "provider_unreachable" // a probe or check could not reach the provider
+	CodeResultNotKept       Code = "result_not_kept"      // it is done, and the provider's answer is not kept to be sent again
+	CodePassedUnknown       Code = "passed_unknown"       // a write that passed through without an operation got no answer
 	CodeInternal            Code = "internal"             // a defect of ours
 )
 
@@ -78,7 +80,7 @@ var AllCodes = []Code{
 	CodeEvidenceRequired, CodeConfirmationNeeded, CodeReplayRefused, CodeOperationFailed, CodeContractInvalid,
 	CodeContractSuperseded, CodeConfigInvalid, CodeRateLimited, CodeOverloaded, CodeLedgerUnavailable, CodeMayBeRecorded,
 	CodeLedgerReadOnly, CodeLedgerForeign, CodeLedgerTooNew, CodeLedgerCorrupt, CodeWriteConflict, CodeCanceled,
-	CodeProviderUnreachable, CodeInternal,
+	CodeProviderUnreachable, CodeResultNotKept, CodePassedUnknown, CodeInternal,
 }
 
 // Error is the one error type that crosses package boundaries. It is matched by

@@ -346,3 +346,14 @@ func (t *formTree) append(dst []byte) []byte {
 	}
 	return append(dst, end)
 }
+
+// CheckTarget refuses a request target (path and query) that a server could
+// resolve to another resource than it says, or that is no target at all.
+func CheckTarget(target string) error {
+	path, _, _ := strings.Cut(target, "?")
+	text, err := url.PathUnescape(path)
+	if err != nil || !strings.HasPrefix(target, "/") || strings.HasPrefix(target, "//") || checkURLText(target) != nil || hasDotSegment(text) || len(target) > URLBytesMax {
+		return &onceward.Error{Code: onceward.CodeInvalidRequest, Message: "the address is not one that is passed on", Hint: "send a path without dot segments and without a fragment"}
+	}
+	return nil
+}

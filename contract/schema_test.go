@@ -129,7 +129,7 @@ func validDocuments(t testing.TB) map[string][]byte {
 	for _, effect := range onceward.AllEffectClasses {
 		docs["example "+effect.String()] = Example(effect)
 	}
-	for _, pattern := range []string{"testdata/everything*.yaml", "../examples/contracts/*.yaml", "../examples/sim/*.yaml", "../examples/story/*.yaml"} {
+	for _, pattern := range []string{"testdata/everything*.yaml", "../examples/contracts/*.yaml", "../examples/sim/*.yaml", "../examples/story/*.yaml", "../examples/upstreams/*.yaml"} {
 		files, err := filepath.Glob(pattern)
 		if err != nil || len(files) == 0 {
 			t.Fatalf("no files match %s: %v", pattern, err)
@@ -149,10 +149,17 @@ func simOptions() Options {
 	opts := testOptions()
 	env := opts.Env
 	opts.Env = func(name string) (string, bool) {
-		if name == "SIM_URL" {
+		if slices.Contains([]string{"SIM_URL", "STRIPE_URL", "GITHUB_URL", "MODEL_URL"}, name) {
 			return "http://127.0.0.1:9999", true
 		}
 		return env(name)
+	}
+	secret := opts.Secrets
+	opts.Secrets = func(name string) (string, error) {
+		if slices.Contains([]string{"GITHUB_TOKEN", "MODEL_KEY"}, name) {
+			return "s3cr3t-of-an-example", nil
+		}
+		return secret(name)
 	}
 	return opts
 }

@@ -88,6 +88,7 @@ func (c *upstreamCompiler) compileUpstream(root *node) []*Tool {
 // base compiles the URL and the header fields that we add.
 func (c *upstreamCompiler) base() {
 	spec := &c.up.doc.Spec
+	c.doc.Spec.Request = &request{URL: spec.URL} // where a value that stands in is looked for
 	c.values = map[string]string{}
 	c.builder = &templateBuilder{env: types.NewStringStringMap(types.DefaultTypeAdapter, c.values), admit: c.admit}
 	t := &requestTemplate{field: "spec", method: "GET", env: c.builder.env}

@@ -16,6 +16,7 @@ import (
 	"github.com/onceward/onceward"
 	"github.com/onceward/onceward/internal/auth"
 	"github.com/onceward/onceward/internal/httpapi"
+	"github.com/onceward/onceward/internal/proxy"
 	"github.com/onceward/onceward/internal/webserver"
 )
 
@@ -102,27 +103,38 @@ func (a *access) reload() error {
 	return a.certificate.Reload()
 }
 
-// guarded is the API behind authentication, and what serves it.
-func (a *access) guarded(l *onceward.Ledger, log *slog.Logger) (*httpapi.API, http.Handler, error) {
-	who, err := auth.New(auth.Options{Ledger: l, Required: a.required, Secure: a.certificate != nil || a.cfg.Proxied})
+// guarded is the API and the proxy behind authentication, and what serves them.
+func (a *access) guarded(e *engine, log *slog.Logger) (*guarded, error) {
+	who, err := auth.New(auth.Options{Ledger: e.ledger, Required: a.required, Secure: a.certificate != nil || a.cfg.Proxied})
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	var signIn *auth.SignIn
 	if a.cfg.OIDC != nil {
 		if signIn, err = a.cfg.OIDC.signIn(who, log); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 	}
-	api, err := httpapi.New(httpapi.Options{Ledger: l, Log: log, Authenticate: who.Authenticate})
+	api, err := httpapi.New(httpapi.Options{Ledger: e.ledger, Log: log, Authenticate: who.Authenticate})
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	tools, err := a.cfg.gateway(l, log, who.Authenticate)
+	tools, err := a.cfg.gateway(e.ledger, log, who.Authenticate)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	return api, who.Handler(withMCP(api, tools), signIn, httpapi.WriteProblem), nil
+	px, err := e.proxy(who, log)
+	if err != nil {
+		return nil, err
+	}
+	return &guarded{api: api, proxy: px, handler: px.Handler(who.Handler(withMCP(api, tools), signIn, httpapi.WriteProblem))}, nil
+}
+
+// guarded is what a server serves.
+type guarded struct {
+	api     *httpapi.API
+	proxy   *proxy.Proxy
+	handler http.Handler
 }
 
 func (o *oidcConfig) signIn(who *auth.Authenticator, log *slog.Logger) (*auth.SignIn, error) {

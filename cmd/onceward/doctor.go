@@ -172,7 +172,7 @@ func examineContracts(paths []string, add func(check)) int {
 
 // examineInForce compares the contracts with those that the ledger has in force.
 func examineInForce(ctx context.Context, s onceward.Store, paths []string, add func(check)) int {
-	set, err := loadContracts(paths)
+	set, err := loadContracts(paths, contractOptions())
 	if err != nil || len(set.tools) == 0 {
 		return exitDone // examineContracts says what is wrong
 	}

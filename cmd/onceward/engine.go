@@ -10,6 +10,7 @@ import (
 	"github.com/onceward/onceward/committer"
 	"github.com/onceward/onceward/contract"
 	"github.com/onceward/onceward/internal/crashpoint"
+	"github.com/onceward/onceward/internal/proxy"
 	"github.com/onceward/onceward/provider/httpcall"
 	"github.com/onceward/onceward/worker"
 )
@@ -19,6 +20,9 @@ type engine struct {
 	store    onceward.Store
 	group    *committer.Committer
 	client   *httpcall.Client
+	held     *proxy.Held          // what callers of upstreams sent along
+	ups      []*contract.Upstream // in force
+	upsTo    func([]*contract.Upstream)
 	tools    *onceward.Registry
 	ledger   *onceward.Ledger
 	log      *slog.Logger
@@ -29,7 +33,8 @@ type engine struct {
 // startEngine opens the ledger and puts the contracts in force. force lets a
 // contract version that was superseded come back.
 func startEngine(ctx context.Context, cfg config, force bool, log *slog.Logger) (*engine, error) {
-	set, err := loadContracts(cfg.Contracts)
+	held := &proxy.Held{}
+	set, err := loadContracts(cfg.Contracts, heldOptions(held))
 	if err != nil {
 		return nil, err
 	}
@@ -41,8 +46,8 @@ func startEngine(ctx context.Context, cfg config, force bool, log *slog.Logger) 
 	if err != nil {
 		return nil, err
 	}
-	e := &engine{store: store, log: log, group: committer.New(store, committer.Options{}), client: httpcall.New(httpcall.Options{Version: versionText()})}
-	e.tools = onceward.NewRegistry(store, contract.Compiler(contractOptions()))
+	e := &engine{store: store, log: log, held: held, group: committer.New(store, committer.Options{}), client: httpcall.New(httpcall.Options{Version: versionText()})}
+	e.tools = onceward.NewRegistry(store, contract.Compiler(heldOptions(held)))
 	e.tools.SignOff(contract.Comparer(), demanded)
 	e.tools.CompileWorkflows(contract.WorkflowCompiler(contractOptions()))
 	if err := e.start(ctx, cfg, set, force); err != nil {
@@ -79,7 +84,7 @@ func (e *engine) start(ctx context.Context, cfg config, set inForce, force bool)
 // reload puts other contracts in force; operations that live keep theirs. If a
 // file is broken, nothing changes.
 func (e *engine) reload(ctx context.Context, paths []string, force bool) error {
-	set, err := loadContracts(paths)
+	set, err := loadContracts(paths, heldOptions(e.held))
 	if err != nil {
 		return err
 	}
@@ -87,6 +92,9 @@ func (e *engine) reload(ctx context.Context, paths []string, force bool) error {
 		return err
 	}
 	e.ledger.ContractsChanged()
+	if e.upsTo != nil {
+		e.upsTo(set.ups)
+	}
 	return nil
 }
 
@@ -118,6 +126,7 @@ func (e *engine) release() error {
 type inForce struct {
 	tools []onceward.Tool
 	flows []onceward.Workflow
+	ups   []*contract.Upstream
 }
 
 func (e *engine) activate(ctx context.Context, set inForce, force bool) error {
@@ -125,15 +134,16 @@ func (e *engine) activate(ctx context.Context, set inForce, force bool) error {
 		return err
 	}
 	e.tellHeld()
+	e.ups = set.ups
 	return e.tools.ActivateWorkflows(ctx, set.flows, force)
 }
 
 // loadContracts loads files and folders; every fault of every file is named.
-func loadContracts(paths []string) (out inForce, err error) {
+func loadContracts(paths []string, opts contract.Options) (out inForce, err error) {
 	if len(paths) == 0 {
 		return out, nil
 	}
-	set, err := contract.LoadDir(paths, contractOptions())
+	set, err := contract.LoadDir(paths, opts)
 	if err != nil {
 		return out, err
 	}
@@ -143,7 +153,15 @@ func loadContracts(paths []string) (out inForce, err error) {
 	for _, w := range set.Workflows() {
 		out.flows = append(out.flows, w)
 	}
+	out.ups = set.Upstreams()
 	return out, nil
+}
+
+// heldOptions load the tools of upstreams with what their callers sent along.
+func heldOptions(held *proxy.Held) contract.Options {
+	opts := contractOptions()
+	opts.Held = held
+	return opts
 }
 
 func contractOptions() contract.Options {

@@ -59,6 +59,7 @@ var exits = map[onceward.Code]int{
 	onceward.CodeMayBeRecorded: exitNotFinal, onceward.CodeLedgerReadOnly: exitUnreachable, onceward.CodeLedgerForeign: exitUnreachable,
 	onceward.CodeLedgerTooNew: exitUnreachable, onceward.CodeLedgerCorrupt: exitOther, onceward.CodeWriteConflict: exitOther,
 	onceward.CodeCanceled: exitNotFinal, onceward.CodeProviderUnreachable: exitOther, onceward.CodeInternal: exitOther,
+	onceward.CodeResultNotKept: exitOther, onceward.CodePassedUnknown: exitNotFinal,
 }
 
 func exitCode(err error) int {

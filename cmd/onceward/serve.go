@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/onceward/onceward"
-	"github.com/onceward/onceward/internal/httpapi"
 	"github.com/onceward/onceward/internal/webserver"
 )
 
@@ -64,24 +63,23 @@ func serve(ctx context.Context, c *cobra.Command, cfg config, force bool) error 
 	if err != nil {
 		return errors.Join(err, l.Close())
 	}
-	api, handler, err := a.guarded(e.ledger, log)
+	g, err := a.guarded(e, log)
 	if err != nil {
 		return errors.Join(err, l.Close(), e.close(cfg.Drain))
 	}
-	srv, err := webserver.New(webserver.Options{Handler: handler, Listener: l, Log: log, Refuse: httpapi.WriteProblem, Hosts: cfg.Hosts, TLS: a.tls()})
+	srv, err := a.servers(ctx, e, g, l, log)
 	if err != nil {
 		return errors.Join(err, l.Close(), e.close(cfg.Drain))
 	}
 	log.Info("serving", "address", a.scheme()+l.Addr().String(), "contracts", len(e.ledger.Tools()), "replica", e.ledger.Owner(), "version", versionText())
 	stopReload := e.reloadOnHangup(ctx, cfg.Contracts, force, a.reload)
 	defer stopReload()
-	served := make(chan error, 1)
-	go func() { served <- srv.Serve() }()
+	served := srv.serve()
 	select {
 	case err = <-served:
 	case <-ctx.Done():
 		log.Info("draining", "at_most", cfg.Drain.String())
-		api.Drain()
+		g.api.Drain()
 		e.ledger.Drain()
 		err = drain(srv, e.ledger, cfg.Drain)
 	}
@@ -90,12 +88,12 @@ func serve(ctx context.Context, c *cobra.Command, cfg config, force bool) error 
 
 // drain lets requests that are under way be answered: with their end if that
 // comes in three quarters of the time, then with what is known.
-func drain(srv *webserver.Server, l *onceward.Ledger, within time.Duration) error {
+func drain(srv servers, l *onceward.Ledger, within time.Duration) error {
 	ctx, cancel := context.WithTimeout(context.Background(), within)
 	defer cancel()
 	last := time.AfterFunc(within*3/4, l.LetGo)
 	defer last.Stop()
-	err := srv.Shutdown(ctx)
+	err := srv.shutdown(ctx)
 	if errors.Is(err, context.DeadlineExceeded) {
 		return fmt.Errorf("requests that were still under way after %s were cut off: their operations are settled by whoever comes next", within)
 	}

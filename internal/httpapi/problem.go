@@ -89,6 +89,8 @@ var codes = map[onceward.Code]codeInfo{
 	onceward.CodeWriteConflict:       {409, "The operation kept changing meanwhile"},
 	onceward.CodeCanceled:            {408, "The caller stopped waiting"},
 	onceward.CodeProviderUnreachable: {502, "The provider cannot be reached"},
+	onceward.CodeResultNotKept:       {410, "The answer is not kept"},
+	onceward.CodePassedUnknown:       {502, "A write that passed through got no answer"},
 	onceward.CodeInternal:            {500, "A defect of this server"},
 }
 
@@ -140,6 +142,27 @@ const retryAfterSeconds = "1"
 // WriteProblem answers a request with an error's problem.
 func WriteProblem(w http.ResponseWriter, req *http.Request, err error) {
 	writeProblem(w, req, problemOf(err))
+}
+
+// WriteUnfinished answers a request for an operation that has no answer of its
+// provider to show: 409 while its end is open, as the IETF's Idempotency-Key
+// draft has it, else that it did not happen, or that nobody knows.
+func WriteUnfinished(w http.ResponseWriter, req *http.Request, a *onceward.Answer) {
+	op := a.Operation
+	code := onceward.CodeStillRunning
+	if op.State.Terminal() {
+		code = onceward.CodeOperationFailed
+	}
+	p := problemOf(&onceward.Error{Code: code, OperationID: op.ID, Message: "operation " + op.ID.String() + " is " + op.State.String()})
+	if code == onceward.CodeOperationFailed && op.Failure.Message != "" {
+		p.Detail += ": " + op.Failure.Message
+	}
+	p.advise(op.Advice())
+	p.Decision = string(a.Decision)
+	if code == onceward.CodeStillRunning {
+		w.Header().Set("Retry-After", seconds(a.RetryAfter))
+	}
+	writeProblem(w, req, p)
 }
 
 func writeProblem(w http.ResponseWriter, _ *http.Request, p *Problem) {

@@ -45,6 +45,7 @@ var directions = []direction{
 	{"oncewardtest", root, "embedders get the root's fakes and nothing else"},
 	{"catalog", []string{".", "contract"}, "contracts for real providers, and what loads them"},
 	{"internal/*", root, "an inner package knows the root and no other inner package"},
+	{"internal/proxy", []string{".", "contract"}, "contracts say what a request means, and whoever serves it says who asks"},
 	{"internal/crashpoint", nothing, "anybody may name a crash point, so it knows nobody"},
 	{"internal/webhook", nothing, "a signature is bytes, a secret and a time, so it knows nobody"},
 	{"internal/freeport", nothing, "whoever tells a program where to listen may use it, so it knows nobody"},

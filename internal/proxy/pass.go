@@ -1,0 +1,133 @@
+package proxy
+
+import (
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/onceward/onceward"
+)
+
+// passed are the fields of a request that passes: what came, and ours over it.
+func (x *exchange) passed() ([]onceward.HeaderField, error) {
+	ours, err := x.up.Headers()
+	if err != nil {
+		return nil, &onceward.Error{Code: onceward.CodeConfigInvalid, Op: "pass request", Message: "a header of the upstream cannot be made", Err: err}
+	}
+	return overlaid(x.forwardable(), ours), nil
+}
+
+// passRead sends a read on and its answer back, as they are.
+func (x *exchange) passRead() error {
+	fields, err := x.passed()
+	if err != nil {
+		return err
+	}
+	out, err := http.NewRequestWithContext(x.req.Context(), x.req.Method, x.up.URL(x.target), http.NoBody)
+	if err != nil {
+		return onceward.Errorf(onceward.CodeInvalidRequest, "the address cannot be read")
+	}
+	out.Header.Set("User-Agent", "") // none of ours, where the caller sent none
+	for _, f := range fields {
+		out.Header.Del(f.Name)
+	}
+	for _, f := range fields {
+		out.Header.Add(f.Name, f.Value)
+	}
+	res, err := x.up.reads.RoundTrip(out)
+	if err != nil {
+		return &onceward.Error{Code: onceward.CodeProviderUnreachable, Op: "pass read", Message: "the upstream " + x.up.Name() + " gave no answer"}
+	}
+	defer res.Body.Close()
+	x.copyHeader(passable(res.Header))
+	x.w.WriteHeader(res.StatusCode)
+	return x.copyBody(res)
+}
+
+// copyBody hands a body on as it comes.
+func (x *exchange) copyBody(res *http.Response) error {
+	flush := http.NewResponseController(x.w)
+	buf := make([]byte, 32<<10)
+	for {
+		n, err := res.Body.Read(buf)
+		if n > 0 {
+			x.until(answerGrace)
+			if _, werr := x.w.Write(buf[:n]); werr != nil {
+				return nil // the caller went away
+			}
+			if res.ContentLength < 0 {
+				_ = flush.Flush() // what cannot be flushed is sent at the end
+			}
+		}
+		switch {
+		case err == io.EOF:
+			return nil
+		case err != nil:
+			panic(http.ErrAbortHandler) // half an answer must not look whole
+		}
+	}
+}
+
+// passable are the fields of an answer that passes: not those of this hop, and
+// no cookies, which would be ours for the browser.
+func passable(h http.Header) []onceward.HeaderField {
+	hop := strings.Join(h.Values("Connection"), ",")
+	var out []onceward.HeaderField
+	for name, values := range h {
+		low := strings.ToLower(name)
+		switch low {
+		case "connection", "keep-alive", "proxy-connection", "proxy-authenticate", "te", "trailer", "transfer-encoding", "upgrade",
+			"set-cookie", "set-cookie2", "alt-svc", "strict-transport-security", "clear-site-data":
+			continue
+		}
+		if named(hop, low) {
+			continue
+		}
+		for _, v := range values {
+			out = append(out, onceward.HeaderField{Name: name, Value: v})
+		}
+	}
+	return out
+}
+
+// passWrite sends a write on once, without an operation. Its key, if it has one,
+// goes along: the upstream may know it.
+func (x *exchange) passWrite(body []byte) error {
+	fields, err := x.passed()
+	if err != nil {
+		return err
+	}
+	s := newSink()
+	x.until(x.up.Deadline() + answerGrace)
+	done := make(chan onceward.Evidence, 1)
+	go func() {
+		done <- x.opts.Provider.Send(x.detached(), &onceward.Request{Method: x.req.Method, URL: x.up.URL(x.target), Header: without(fields, "accept-encoding"), Body: body},
+			onceward.SendOptions{Write: true, Deadline: x.up.Deadline(), Hosts: x.up.Hosts(), Tap: s})
+	}()
+	for {
+		select {
+		case <-s.moved:
+			if status, header, live := s.streaming(); live {
+				x.stream(s, onceward.OperationID{}, status, header)
+				return nil
+			}
+		case ev := <-done:
+			if status, header, live := s.streaming(); live {
+				x.stream(s, onceward.OperationID{}, status, header)
+				return nil
+			}
+			return x.passedAnswer(&ev, s)
+		}
+	}
+}
+
+func (x *exchange) passedAnswer(ev *onceward.Evidence, s *sink) error {
+	if r, ok := s.answer(); ok {
+		x.write(&r)
+		return nil
+	}
+	if ev.Reach.NothingSent() {
+		return &onceward.Error{Code: onceward.CodeProviderUnreachable, Op: "pass write", Message: "nothing was sent to the upstream " + x.up.Name() + ": " + ev.ErrorText}
+	}
+	return &onceward.Error{Code: onceward.CodePassedUnknown, Op: "pass write", Message: "the upstream " + x.up.Name() + " gave no whole answer"}
+}
