@@ -177,7 +177,7 @@ var importDirections = rule{
 		"store/sqlite/a.go":           `package sqlite; import (_ "github.com/onceward/onceward"; _ "github.com/onceward/onceward/store"; _ "github.com/onceward/onceward/store/sqlite/migration")`,
 		"store/sqlite/migration/a.go": `package migration; import _ "embed"`,
 		"worker/a.go":                 `package worker; import _ "github.com/onceward/onceward/internal/crashpoint"`,
-		"internal/broker/a.go":       `package webhook; import (_ "github.com/onceward/onceward"; _ "github.com/onceward/onceward/internal/broker/stripe")`,
+		"internal/broker/a.go":        `package webhook; import (_ "github.com/onceward/onceward"; _ "github.com/onceward/onceward/internal/broker/stripe")`,
 		"internal/testdb/cmd/a.go":    `package main; import _ "github.com/onceward/onceward/internal/testdb"`,
 		"cmd/onceward/serve.go":       `package main; import (_ "github.com/onceward/onceward/store/postgres"; _ "github.com/spf13/cobra")`,
 	},

@@ -14,7 +14,13 @@ import (
 func (s *Store) Durability(ctx context.Context) ([]onceward.SettingAdvice, error) {
 	var fsync, pages, commit string
 	var f followers
+	var pooled bool
 	err := s.do(ctx, "read database settings", func(ctx context.Context, conn *pgx.Conn) error {
+		var backend uint32
+		if err := conn.QueryRow(ctx, "SELECT pg_backend_pid()").Scan(&backend); err != nil {
+			return err
+		}
+		pooled = backend != conn.PgConn().PID() // a pooler tells a process of its own
 		return conn.QueryRow(ctx, `SELECT current_setting('fsync'), current_setting('full_page_writes'), current_setting('synchronous_commit'),
 			current_setting('synchronous_standby_names'),
 			count(*) FILTER (WHERE sync_state = 'async'),
@@ -29,6 +35,7 @@ func (s *Store) Durability(ctx context.Context) ([]onceward.SettingAdvice, error
 		{Setting: "fsync", Bad: fsync != "on", Detail: "is " + fsync + orNothing(fsync == "on", ": a power cut loses commits and may break the database"), Fix: orNothing(fsync == "on", "set fsync = on")},
 		{Setting: "full_page_writes", Bad: pages != "on", Detail: "is " + pages + orNothing(pages == "on", ": a power cut may tear pages"), Fix: orNothing(pages == "on", "set full_page_writes = on")},
 		commitAdvice(commit),
+		connectionAdvice(pooled, s.named()),
 	}
 	if a, ok := f.advice(); ok {
 		advice = append(advice, a)
@@ -81,6 +88,26 @@ func commitAdvice(value string) onceward.SettingAdvice {
 		a.Warn = true
 		a.Detail += " for other sessions; the ledger's commits ask for on"
 		a.Fix = "nothing for the ledger; set it to on if business rows share its transactions"
+	}
+	return a
+}
+
+// connectionAdvice judges how statements reach the server.
+func connectionAdvice(pooled, named bool) onceward.SettingAdvice {
+	a := onceward.SettingAdvice{Setting: "connection"}
+	switch {
+	case pooled && named:
+		a.Warn = true
+		a.Detail = "goes through a pooler, with prepared statements: they fail where it hands each transaction to another server process"
+		a.Fix = "connect directly; or add default_query_exec_mode=exec to the connection string if the pooler's mode is transaction"
+	case pooled:
+		a.Detail = "goes through a pooler, without prepared statements"
+	case named:
+		a.Detail = "is direct, with prepared statements"
+	default:
+		a.Warn = true
+		a.Detail = "is direct, and each statement is planned anew"
+		a.Fix = "take default_query_exec_mode out of the connection string: it is for poolers"
 	}
 	return a
 }

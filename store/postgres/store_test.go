@@ -20,15 +20,6 @@ func TestStore(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) storetest.Opened { return opened(t, postgres.Options{}) })
 }
 
-// A pooler that hands each transaction to another server process keeps no
-// prepared statement and no setting.
-func TestStoreWithoutPreparedStatements(t *testing.T) {
-	t.Parallel()
-	storetest.Run(t, func(t *testing.T) storetest.Opened {
-		return opened(t, postgres.Options{ExecMode: pgx.QueryExecModeExec})
-	})
-}
-
 // opened is a store on a schema of its own.
 func opened(t *testing.T, opts postgres.Options) storetest.Opened {
 	dsn := testdb.Postgres(t)
