@@ -202,6 +202,19 @@ func (l *Ledger) ContractHistory(ctx context.Context, p Principal, name ToolName
 	return all, err
 }
 
+// ContractDocument returns a stored version of a contract with its source.
+// CodeToolNotFound: there is none. CodeForbidden: contracts are the whole
+// server's, and are read by people of [DefaultTenant].
+func (l *Ledger) ContractDocument(ctx context.Context, p Principal, name ToolName, version string) (ContractVersion, error) {
+	if err := Authorize(p, ActionReadTools); err != nil {
+		return ContractVersion{}, err
+	}
+	if p.Tenant != DefaultTenant {
+		return ContractVersion{}, &Error{Code: CodeForbidden, Op: "read contract", Message: "contracts are the whole server's, and are read by people of its own tenant", Hint: "ask with credentials of the tenant " + string(DefaultTenant)}
+	}
+	return l.store.Contract(ctx, name, version)
+}
+
 // History lists the newest versions of a contract, the newest first; at most
 // ContractHistoryMax. CodeToolNotFound: there is none.
 func (r *Registry) History(ctx context.Context, name ToolName) ([]ContractStanding, error) {

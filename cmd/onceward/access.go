@@ -168,6 +168,15 @@ func (cfg *config) bearer() (string, error) {
 // secretBytesMax is the longest secret in a file.
 const secretBytesMax = 4096
 
+// othersRead says that somebody else than its owner can read or change a file;
+// empty: nobody can.
+func othersRead(name string, info fs.FileInfo) string {
+	if runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 {
+		return fmt.Sprintf("others can read %s: its mode is %04o", name, info.Mode().Perm())
+	}
+	return ""
+}
+
 // readSecret reads a file that only its owner can read.
 func readSecret(name string) (string, error) {
 	refuse := func(message, hint string, err error) error {
@@ -177,8 +186,8 @@ func readSecret(name string) (string, error) {
 	if err != nil {
 		return "", refuse("the file "+name+" cannot be read", "", err)
 	}
-	if runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 {
-		return "", refuse(fmt.Sprintf("others can read %s: its mode is %04o", name, info.Mode().Perm()), "chmod 600 "+name, nil)
+	if why := othersRead(name, info); why != "" {
+		return "", refuse(why, "chmod 600 "+name, nil)
 	}
 	if info.Mode()&fs.ModeType != 0 || info.Size() > secretBytesMax {
 		return "", refuse("the file "+name+" holds no secret: it is no file, or too long", "", nil)

@@ -26,8 +26,8 @@ type keepConfig struct {
 const keyBytesMax = 16 << 10
 
 // readKeyText reads what a reference points to. Errors name the reference, never
-// what it holds.
-func readKeyText(ref string) ([]byte, error) {
+// what it holds. A file with a secret key is its owner's alone.
+func readKeyText(ref string, secret bool) ([]byte, error) {
 	kind, name, found := strings.Cut(ref, ":")
 	switch {
 	case found && kind == "env":
@@ -36,6 +36,11 @@ func readKeyText(ref string) ([]byte, error) {
 		}
 		return nil, keyError("the variable "+name+" is not set", nil)
 	case found && kind == "file":
+		if info, err := os.Stat(name); err == nil && secret {
+			if why := othersRead(name, info); why != "" {
+				return nil, &onceward.Error{Code: onceward.CodeConfigInvalid, Op: "read audit key", Message: why + ", and whoever can read the key can sign another trail", Hint: "chmod 600 " + name}
+			}
+		}
 		b, err := os.ReadFile(name)
 		if err != nil {
 			return nil, keyError("the file "+name+" cannot be read", err)
@@ -58,7 +63,7 @@ func auditSigner(ref string) (ed25519.PrivateKey, error) {
 	if ref == "" {
 		return nil, nil
 	}
-	text, err := readKeyText(ref)
+	text, err := readKeyText(ref, true)
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +90,7 @@ func auditPublicKey(arg string) (ed25519.PublicKey, error) {
 		if !strings.HasPrefix(arg, "env:") && !strings.HasPrefix(arg, "file:") {
 			arg = "file:" + arg
 		}
-		if text, err = readKeyText(arg); err != nil {
+		if text, err = readKeyText(arg, false); err != nil {
 			return nil, err
 		}
 	}

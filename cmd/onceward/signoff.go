@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -80,22 +81,18 @@ func orUnsaid(value string) string {
 }
 
 func newContractDiff() *cobra.Command {
-	return &cobra.Command{
-		Use: "diff NAME OLD NEW", Short: "Say in what a contract differs between two files, and what widens risk", Args: cobra.ExactArgs(3),
-		Long:    "A line with ! widens risk, or nobody can tell that it does not: where sign-off is demanded both owners have to say yes.",
-		Example: "  onceward contract diff tickets.create before/tickets.yaml contracts/tickets.yaml",
+	c := &cobra.Command{
+		Use: "diff NAME OLD NEW", Short: "Say in what two versions of a contract differ, and what widens risk", Args: cobra.ExactArgs(3),
+		Long: "OLD and NEW are files, or versions that the server keeps, as contract history names them.\n" +
+			"A line with ! widens risk, or nobody can tell that it does not: where sign-off is demanded both owners have to say yes.",
+		Example: "  onceward contract diff tickets.create before/tickets.yaml contracts/tickets.yaml\n  onceward contract diff tickets.create 3f9a01c2d4e5 contracts/tickets.yaml",
 		RunE: func(c *cobra.Command, args []string) error {
 			var two [2]*contract.Tool
-			for i, path := range args[1:] {
-				set, err := contract.LoadDir([]string{path}, lookingOptions())
-				if err != nil {
+			for i, place := range args[1:] {
+				var err error
+				if two[i], err = contractAt(c, onceward.ToolName(args[0]), place); err != nil {
 					return err
 				}
-				t, found := set.Tool(onceward.ToolName(args[0]))
-				if !found {
-					return &onceward.Error{Code: onceward.CodeToolNotFound, Message: fmt.Sprintf("no contract named %q in %s", args[0], path), Hint: "onceward contract list shows the names"}
-				}
-				two[i] = t
 			}
 			all := contract.Differences(two[0], two[1])
 			if wantsJSON(c) {
@@ -111,6 +108,43 @@ func newContractDiff() *cobra.Command {
 			return nil
 		},
 	}
+	serverFlag(c)
+	return c
+}
+
+// contractAt reads a contract from a file, or, where there is none of that name,
+// from the server by its version.
+func contractAt(c *cobra.Command, name onceward.ToolName, place string) (*contract.Tool, error) {
+	if _, err := os.Stat(place); err == nil {
+		set, err := contract.LoadDir([]string{place}, lookingOptions())
+		if err != nil {
+			return nil, err
+		}
+		if t, found := set.Tool(name); found {
+			return t, nil
+		}
+		return nil, &onceward.Error{Code: onceward.CodeToolNotFound, Message: fmt.Sprintf("no contract named %q in %s", name, place), Hint: "onceward contract list shows the names"}
+	}
+	if strings.ContainsAny(place, "./\\") {
+		return nil, &onceward.Error{Code: onceward.CodeContractInvalid, Message: "there is no file " + place, Hint: "give a file, or a version as onceward contract history names it"}
+	}
+	cl, err := newClient(c)
+	if err != nil {
+		return nil, err
+	}
+	rep, err := cl.do(c.Context(), "GET", "/v1/tools/"+escape(string(name))+"/versions/"+escape(place), nil)
+	if err != nil {
+		return nil, err
+	}
+	var doc httpapi.ContractDocument
+	if err := json.Unmarshal(rep.body, &doc); err != nil {
+		return nil, fmt.Errorf("read answer: %w", err)
+	}
+	tools, err := contract.Load([]byte(doc.Source), "version "+place, lookingOptions())
+	if err != nil {
+		return nil, err
+	}
+	return tools[0], nil
 }
 
 func newContractSign() *cobra.Command {

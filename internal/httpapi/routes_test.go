@@ -54,6 +54,7 @@ var rights = map[string][]onceward.Role{
 	"POST /v1/tools/{name}/pause":                   {"operator"},
 	"POST /v1/tools/{name}/resume":                  {"operator"},
 	"GET /v1/tools/{name}/versions":                 {"caller", "approver", "operator", "auditor", "admin"},
+	"GET /v1/tools/{name}/versions/{version}":       {"caller", "approver", "operator", "auditor", "admin"},
 	"POST /v1/tools/{name}/versions/{version}/sign": {"approver"},
 	"GET /v1/switches":                              {"caller", "approver", "operator", "auditor", "admin"},
 	"POST /v1/switches/stop":                        {"operator"},

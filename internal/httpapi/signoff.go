@@ -50,6 +50,14 @@ type ContractVersionAnswer struct {
 	Version ContractVersion `json:"version"`
 }
 
+// ContractDocument is a stored version of a contract.
+type ContractDocument struct {
+	Tool    string `json:"tool"`
+	Version string `json:"version"`
+	InForce bool   `json:"in_force"`
+	Source  string `json:"source" doc:"The document, as it was loaded. Secrets stand in it by reference only."`
+}
+
 // SignRequest is an owner's yes.
 type SignRequest struct {
 	As     string `json:"as" enum:"sign_as" doc:"As which of the owners that the contract names."`
@@ -67,6 +75,11 @@ var signoffRoutes = []route{
 		Method: http.MethodGet, Path: "/v1/tools/{name}/versions", Name: "listContractVersions", handle: listVersions, Action: onceward.ActionReadTools,
 		Summary: "List the newest versions of a contract: which is in force, which waits for whom, who signed, and what differs.",
 		Answers: []answer{{http.StatusOK, ContractVersionList{}, "The versions, the newest first; 50 at most."}}, Refusals: []onceward.Code{onceward.CodeToolNotFound},
+	},
+	{
+		Method: http.MethodGet, Path: "/v1/tools/{name}/versions/{version}", Name: "getContractVersion", handle: getVersion, Action: onceward.ActionReadTools,
+		Summary: "Read the document of one version of a contract. For people of the server's own tenant.",
+		Answers: []answer{{http.StatusOK, ContractDocument{}, "The document."}}, Refusals: []onceward.Code{onceward.CodeToolNotFound},
 	},
 	{
 		Method: http.MethodPost, Path: "/v1/tools/{name}/versions/{version}/sign", Name: "signContract", handle: signContract, Action: onceward.ActionSignContracts,
@@ -103,6 +116,20 @@ func listVersions(c *call) error {
 		list.Versions[i] = contractVersion(&all[i])
 	}
 	writeJSON(c.w, http.StatusOK, mediaJSON, &list)
+	return nil
+}
+
+// getVersion is GET /v1/tools/{name}/versions/{version}.
+func getVersion(c *call) error {
+	name, err := onceward.ParseToolName(c.req.PathValue("name"))
+	if err != nil {
+		return err
+	}
+	v, err := c.ledger.ContractDocument(c.req.Context(), c.who, name, c.req.PathValue("version"))
+	if err != nil {
+		return err
+	}
+	writeJSON(c.w, http.StatusOK, mediaJSON, &ContractDocument{Tool: string(name), Version: v.Version, InForce: v.Active, Source: string(v.Source)})
 	return nil
 }
 

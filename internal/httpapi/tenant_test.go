@@ -94,6 +94,7 @@ var trespasses = map[string]trespass{
 	"POST /v1/tools/{name}/pause":                   {"/v1/tools/" + probed + "/pause", `{"reason":"mine"}`, "", func(r *rivals, _ *reply) bool { return !r.pausedForTheOthers(probed) }},
 	"POST /v1/tools/{name}/resume":                  {"/v1/tools/" + unsafely + "/resume", `{}`, "", func(r *rivals, _ *reply) bool { return r.pausedForTheOthers(unsafely) }},
 	"GET /v1/tools/{name}/versions":                 {"/v1/tools/" + probed + "/versions", "", "", tellsNothingOfOurs},
+	"GET /v1/tools/{name}/versions/{version}":       {"/v1/tools/" + probed + "/versions/v1", "", "forbidden", nil},
 	"POST /v1/tools/{name}/versions/{version}/sign": {"/v1/tools/" + probed + "/versions/v1/sign", `{"as":"business","reason":"mine"}`, "forbidden", nil},
 	"GET /v1/switches":                              {"/v1/switches", "", "", func(_ *rivals, a *reply) bool { return !strings.Contains(a.raw, `"ours"`) }},
 	"POST /v1/switches/stop":                        {"/v1/switches/stop", `{"scope":"tenant","reason":"mine"}`, "", func(r *rivals, _ *reply) bool { return !r.pausedForTheOthers(probed) }},
