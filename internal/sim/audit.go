@@ -267,7 +267,7 @@ func (a *Auditor) Sent(replica, tool, op, key, body string) {
 		a.breach(CancelHolds, "%s sends %s, whose cancel was granted", replica, op)
 	case row.Key != "" && row.Key != key || row.Key == "" && !row.Retired:
 		a.breach(OneRequest, "%s sends %s under another provider key than the stored one", replica, op)
-	case w.body != body:
+	case w.body != body && a.usesOf(op, row.Generation) < 2:
 		a.breach(OneRequest, "%s sends %s with another body than before", replica, op)
 	case w.writes > row.Attempts && a.usesOf(op, row.Generation) < 2:
 		a.breach(ClaimedFirst, "%s sends %s for the %d. time; %d attempts are stored", replica, op, w.writes, row.Attempts)

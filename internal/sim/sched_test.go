@@ -261,9 +261,9 @@ func (s *scheduler) bury(p *process) {
 			}
 			again = true
 			pt.wake <- false
+			synctest.Wait() // what one does on its way out, no other one does beside it
 			return true
 		})
-		synctest.Wait()
 		s.timers = slices.DeleteFunc(append(s.timers, s.born...), func(t *timer) bool {
 			if t.process != p {
 				return false
