@@ -98,7 +98,7 @@ func (c Code) ForOperators() bool {
 		CodeBranchForbids, CodeWorkflowMismatch, CodeAttemptNotFound, CodeRouteNotFound, CodeMethodNotAllowed,
 		CodeUnauthenticated, CodeForbidden, CodeOriginRefused, CodeStateForbids, CodeFenceLost, CodeEvidenceRequired, CodeConfirmationNeeded,
 		CodeReplayRefused, CodeOperationFailed, CodeRateLimited, CodeOverloaded, CodeWriteConflict, CodeCanceled, CodeProviderUnreachable,
-		CodeTokenNotFound, CodeResultNotKept, CodePassedUnknown:
+		CodeTokenNotFound, CodeSourceNotFound, CodeEventNotFound, CodeSignatureInvalid, CodeResultNotKept, CodePassedUnknown:
 	}
 	return false
 }
@@ -115,7 +115,7 @@ func (c Code) Advice() Advice {
 		return Advice{Sentence: "This request did nothing: the key was used before. Read that operation before anything else."}
 	case CodeStillRunning:
 		return Advice{Retryable: true, Sentence: "This request did nothing: the first one still runs. Ask again later with the same key."}
-	case CodeToolNotFound, CodeOperationNotFound, CodeReplayNotFound, CodeDocumentNotFound, CodeRunNotFound, CodeDecisionNotFound, CodeAttemptNotFound, CodeRouteNotFound, CodeMethodNotAllowed:
+	case CodeToolNotFound, CodeOperationNotFound, CodeReplayNotFound, CodeDocumentNotFound, CodeRunNotFound, CodeDecisionNotFound, CodeAttemptNotFound, CodeSourceNotFound, CodeEventNotFound, CodeRouteNotFound, CodeMethodNotAllowed:
 		return Advice{Sentence: "This request did nothing: what it names does not exist here. Check the name."}
 	case CodeDecisionConflict, CodeBranchForbids:
 		return Advice{Sentence: "This request did nothing: what the step decided is pinned. Read the decision, and act on it."}
@@ -125,6 +125,8 @@ func (c Code) Advice() Advice {
 		return Advice{Sentence: "This request did nothing. Start the run with the version of the workflow that is in force."}
 	case CodeUnauthenticated, CodeForbidden, CodeOriginRefused:
 		return Advice{Sentence: "This request did nothing. Ask with credentials that may do this."}
+	case CodeSignatureInvalid:
+		return Advice{Sentence: "This delivery did nothing: it is not known whose it is. Check the secret, the clock and the URL on both sides, then deliver it again."}
 	case CodeTokenNotFound:
 		return Advice{Sentence: "This request did nothing: the tenant has no such token. List the tokens for their IDs."}
 	case CodeStateForbids, CodeFenceLost, CodeReplayRefused:

@@ -43,6 +43,10 @@ const (
 	ActionReadAudit     Action = "read the audit trail"
 	ActionReadReports   Action = "read reports"
 
+	ActionDeliver      Action = "deliver events" // by a sender's signature, as the principal of its source
+	ActionReadEvents   Action = "read events"    // payloads included
+	ActionHandleEvents Action = "handle events"  // drive again, dismiss
+
 	ActionManageTokens Action = "manage tokens" // issue and revoke
 	ActionReadTokens   Action = "read tokens"   // never their secrets
 	ActionReadSelf     Action = "read who they are"
@@ -84,6 +88,10 @@ var rights = map[Action][]Role{
 	ActionSignContracts: {RoleApprover},
 	ActionReadAudit:     {RoleAuditor},
 	ActionReadReports:   {RoleOperator, RoleAuditor},
+
+	ActionDeliver:      {RoleCaller},
+	ActionReadEvents:   {RoleOperator, RoleAuditor},
+	ActionHandleEvents: {RoleOperator},
 
 	ActionManageTokens: {RoleAdmin},
 	ActionReadTokens:   {RoleAdmin, RoleAuditor},

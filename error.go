@@ -39,6 +39,9 @@ const (
 	CodeReplayNotFound      Code = "replay_not_found"     // no bulk replay of that ID in this tenant
 	CodeDocumentNotFound    Code = "document_not_found"   // no document of that content in this tenant
 	CodeAttemptNotFound     Code = "attempt_not_found"    // no such attempt, or its secret does not match
+	CodeSourceNotFound      Code = "source_not_found"     // no source of that name is in force
+	CodeEventNotFound       Code = "event_not_found"      // no such event in the inbox of this tenant
+	CodeSignatureInvalid    Code = "signature_invalid"    // a delivery is not signed by its sender, or was signed too long ago
 	CodeRouteNotFound       Code = "route_not_found"      // no such path
 	CodeMethodNotAllowed    Code = "method_not_allowed"   // the path exists, the method does not
 	CodeTokenNotFound       Code = "token_not_found"      // no such token in this tenant
@@ -75,7 +78,7 @@ var AllCodes = []Code{
 	CodeInvalidRequest, CodeInvalidInput, CodeTooLarge, CodeUnsupportedMedia, CodeUnsupportedPolicy, CodeCursorInvalid,
 	CodeKeyMissing, CodeKeyInvalid, CodeKeyAmbiguous, CodeKeyReused, CodeKeyRetired, CodeKeyCollision,
 	CodeDuplicate, CodeStillRunning, CodeToolNotFound, CodeOperationNotFound, CodeReplayNotFound, CodeDocumentNotFound, CodeRunNotFound, CodeDecisionNotFound,
-	CodeDecisionConflict, CodeOutputInvalid, CodeBranchForbids, CodeWorkflowMismatch, CodeAttemptNotFound, CodeRouteNotFound,
+	CodeDecisionConflict, CodeOutputInvalid, CodeBranchForbids, CodeWorkflowMismatch, CodeAttemptNotFound, CodeSourceNotFound, CodeEventNotFound, CodeSignatureInvalid, CodeRouteNotFound,
 	CodeMethodNotAllowed, CodeTokenNotFound, CodeUnauthenticated, CodeForbidden, CodeOriginRefused, CodeStateForbids, CodeFenceLost,
 	CodeEvidenceRequired, CodeConfirmationNeeded, CodeReplayRefused, CodeOperationFailed, CodeContractInvalid,
 	CodeContractSuperseded, CodeConfigInvalid, CodeRateLimited, CodeOverloaded, CodeLedgerUnavailable, CodeMayBeRecorded,

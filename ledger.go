@@ -24,7 +24,8 @@ type Writer interface {
 // Options make a Ledger. Store, Tools and Provider are needed.
 type Options struct {
 	Store    Store
-	Writer   Writer // nil: each change is committed alone
+	Writer   Writer      // nil: each change is committed alone
+	Inbox    InboxWriter // nil: each delivery is committed alone
 	Tools    *Registry
 	Provider Provider
 	Clock    Clock        // nil: SystemClock
@@ -45,6 +46,7 @@ type Ledger struct {
 	opts     Options
 	store    Store
 	writer   Writer
+	inbox    InboxWriter
 	tools    *Registry
 	provider Provider
 	log      *slog.Logger
@@ -59,6 +61,7 @@ type Ledger struct {
 	tallies  tallies
 	beating  chan struct{} // holds a token while a beat is under way
 	wake     chan struct{}
+	arrivals chan struct{}
 
 	startedAt time.Time // local
 	running   inflight  // detached dispatches
@@ -86,12 +89,15 @@ func New(opts Options) (*Ledger, error) {
 		opts.Owner = "r_" + hex.EncodeToString(randomBytes(8))
 	}
 	l := &Ledger{
-		opts: opts, store: opts.Store, writer: opts.Writer, tools: opts.Tools, provider: opts.Provider, log: opts.Log,
-		clock: &ledgerClock{local: opts.Clock}, wake: make(chan struct{}, 1), beating: make(chan struct{}, 1), draining: make(chan struct{}), gone: make(chan struct{}),
+		opts: opts, store: opts.Store, writer: opts.Writer, inbox: opts.Inbox, tools: opts.Tools, provider: opts.Provider, log: opts.Log,
+		clock: &ledgerClock{local: opts.Clock}, wake: make(chan struct{}, 1), arrivals: make(chan struct{}, 1), beating: make(chan struct{}, 1), draining: make(chan struct{}), gone: make(chan struct{}),
 		crew: crew{work: make(chan func())},
 	}
 	if l.writer == nil {
 		l.writer = DirectWriter{opts.Store}
+	}
+	if l.inbox == nil {
+		l.inbox = directInbox{opts.Store}
 	}
 	l.detached, l.stop = context.WithCancel(context.Background())
 	return l, nil

@@ -38,7 +38,7 @@ const EveryGroup = "*"
 // tenant. The tenant comes from the caller's credentials only.
 type Principal struct {
 	Tenant  Tenant
-	Issuer  string // "local" for the implicit local principal, "token", the identity provider's URL, or "onceward" for what it submits itself
+	Issuer  string // "local" for the implicit local principal, "token", the identity provider's URL, "source" for a sender's events, or "onceward" for what it submits itself
 	Subject string
 	Roles   []Role
 	Groups  []string      // teams that approvals and reviews are given to; EveryGroup: all of them

@@ -18,11 +18,12 @@ type Registry struct {
 	store   Store
 	compile Compiler
 
-	mu     sync.RWMutex
-	active map[ToolName]Tool
-	behind map[ToolName]string // tools of which another version is in force in the ledger: which
-	old    map[toolVersion]Tool
-	flows  workflows
+	mu      sync.RWMutex
+	active  map[ToolName]Tool
+	behind  map[ToolName]string // tools of which another version is in force in the ledger: which
+	old     map[toolVersion]Tool
+	flows   workflows
+	sources eventSources
 
 	compare Comparer // nil: versions are not compared
 	signOff bool     // a version that widens risk waits for its owners

@@ -137,6 +137,7 @@ type Store interface {
 	DocumentStore
 	EarlyApprovalStore
 	BulkReplayStore
+	InboxStore
 	AuditStore
 	TallyStore
 	TokenStore

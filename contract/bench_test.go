@@ -35,7 +35,7 @@ func BenchmarkPrepareParts(b *testing.B) {
 	for name, part := range map[string]func(){
 		"parse":    func() { _, _ = onceward.ParseJSON([]byte(benchInput)) },
 		"schema":   func() { _ = tool.schema.validate(input) },
-		"key":      func() { _, _ = tool.derive(tool.key, v) },
+		"key":      func() { _, _ = deriveKey(tool.key, v) },
 		"aliases":  func() { _ = tool.aliases(p.Key, v) },
 		"digest":   func() { _, _ = tool.digest(input, op.ID) },
 		"render":   func() { _, _ = tool.request.render(v) },

@@ -31,6 +31,8 @@ const (
 	withResponse                    // response
 	withItem                        // item
 	withOutput                      // output and confidence, and nothing else
+	withDelivery                    // event but for its ID, and env
+	withEventID                     // event.id
 )
 
 // The scopes of the places in a contract.
@@ -42,6 +44,8 @@ const (
 	scopeProbeHeader       = withOperation | withReference | withSecret
 	scopeOutcome           = withOperation | withReference | withResponse
 	scopeRule              = withOutput
+	scopeDelivery          = withDelivery
+	scopeEvent             = withDelivery | withEventID
 	scopeItem              = withOperation | withReference | withResponse | withItem
 )
 
@@ -89,6 +93,12 @@ func environment(s scope) (*cel.Env, error) {
 	add(withItem, "item", cel.DynType)
 	add(withOutput, "output", cel.MapType(cel.StringType, cel.DynType))
 	add(withOutput, "confidence", cel.DoubleType)
+	add(withEventID, "event.id", cel.StringType)
+	add(withDelivery, "event.source", cel.StringType)
+	add(withDelivery, "event.headers", cel.MapType(cel.StringType, cel.StringType))
+	add(withDelivery, "event.json", cel.DynType)
+	add(withDelivery, "event.form", cel.MapType(cel.StringType, cel.StringType))
+	add(withDelivery, "event.text", cel.StringType)
 	env, err := base.Extend(options...)
 	if err != nil {
 		return nil, err
@@ -305,6 +315,10 @@ func (u *uses) allowed(s scope) error {
 		switch {
 		case s&withOutput != 0 && (slices.Contains(changing, name) || slices.Contains(roots, name)):
 			return fmt.Errorf("%s is not known here: a rule sees output and confidence", name)
+		case s&withDelivery != 0 && name != "env" && slices.Contains(roots, name):
+			return fmt.Errorf("%s is not known here: a source sees event and env", name)
+		case name == "event" && s&withDelivery == 0:
+			return fmt.Errorf("event is not known here: it stands in documents of kind Source")
 		case slices.Contains(changing, name):
 			return fmt.Errorf("%s differs between attempts: every attempt sends the same bytes", name)
 		case name == "secret" && s&withSecret == 0:
@@ -330,6 +344,14 @@ func (u *uses) allowed(s scope) error {
 			return fmt.Errorf("operation.%s is not known here: it is made from the key", field)
 		case !slices.Contains(operationFields, field):
 			return fmt.Errorf("there is no operation.%s: it has %s", field, strings.Join(operationFields, ", "))
+		}
+	}
+	for _, field := range u.event {
+		switch {
+		case !slices.Contains(eventFields, field):
+			return fmt.Errorf("there is no event.%s: it has %s", field, strings.Join(eventFields, ", "))
+		case field == "id" && s&withEventID == 0:
+			return fmt.Errorf("event.id is not known here: it is made from what stands here")
 		}
 	}
 	if u.wholeEnv {

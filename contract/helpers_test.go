@@ -13,8 +13,8 @@ var update = flag.Bool("update", false, "write goldens anew")
 
 // testOptions has a small environment and two secrets.
 func testOptions() Options {
-	env := map[string]string{"API_URL": "https://api.example.com", "BASE": "https://api.example.com/v1/", "REGION": "eu", "EMPTY": ""}
-	secrets := map[string]string{"TOKEN": "s3cr3t-token-value", "USER": "bob"}
+	env := map[string]string{"API_URL": "https://api.example.com", "BASE": "https://api.example.com/v1/", "REGION": "eu", "EMPTY": "", "PUBLIC_URL": "https://hooks.example.com"}
+	secrets := map[string]string{"TOKEN": "s3cr3t-token-value", "USER": "bob", "SHOP_HOOK_SECRET": "hush", "HOOK_SECRET": "whsec_hush", "SHOP_HOOK_SECRET_OLD": "hush-hush", "STANDARD": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"}
 	return Options{
 		Env: func(name string) (string, bool) { v, ok := env[name]; return v, ok },
 		Secrets: func(name string) (string, error) {

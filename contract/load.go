@@ -24,9 +24,10 @@ func Load(data []byte, filename string, opts Options) ([]*Tool, error) {
 
 // loaded is what documents describe.
 type loaded struct {
-	tools []*Tool
-	flows []*Workflow
-	ups   []*Upstream
+	tools   []*Tool
+	flows   []*Workflow
+	ups     []*Upstream
+	sources []*EventSource
 }
 
 // load reads one file. opts have their defaults.
@@ -56,7 +57,14 @@ func (l *loaded) document(raw rawDocument, filename string, opts Options) Proble
 	if problem := foreign(root, filename); problem != nil {
 		return Problems{*problem}
 	}
-	if root.member("kind").text == kindWorkflow {
+	switch root.member("kind").text {
+	case kindSource:
+		src, problems := loadEventSource(root, raw, filename, opts)
+		if src != nil {
+			l.sources = append(l.sources, src)
+		}
+		return problems
+	case kindWorkflow:
 		flow, problems := loadWorkflow(root, raw, filename)
 		if flow != nil {
 			l.flows = append(l.flows, flow)
@@ -110,9 +118,9 @@ func foreign(root *node, filename string) *Problem {
 	}
 	switch k := root.member("kind"); {
 	case k == nil:
-		return problem(root, "kind", "it is missing; it is Tool, Workflow or Upstream")
-	case k.text != kindTool && k.text != kindWorkflow && k.text != kindUpstream:
-		return problem(k, "kind", "this version reads documents of kind Tool, Workflow and Upstream")
+		return problem(root, "kind", "it is missing; it is Tool, Workflow, Upstream or Source")
+	case k.text != kindTool && k.text != kindWorkflow && k.text != kindUpstream && k.text != kindSource:
+		return problem(k, "kind", "this version reads documents of kind Tool, Workflow, Upstream and Source")
 	}
 	return nil
 }
@@ -125,6 +133,7 @@ const (
 	kindTool     = "Tool"
 	kindWorkflow = "Workflow"
 	kindUpstream = "Upstream"
+	kindSource   = "Source"
 )
 
 // duplicates reports names that stand twice.
@@ -142,7 +151,24 @@ func (l *loaded) duplicates() Problems {
 		}
 		first[name.value] = w
 	}
-	return append(problems, l.upstreamsTwice()...)
+	return append(append(problems, l.upstreamsTwice()...), l.sourcesTwice()...)
+}
+
+// sourcesTwice reports names that two sources have.
+func (l *loaded) sourcesTwice() (problems Problems) {
+	sources := make(map[string]*EventSource, len(l.sources))
+	for _, s := range l.sources {
+		name := &s.doc.Metadata.Name
+		if other, twice := sources[name.value]; twice {
+			problems = append(problems, Problem{
+				File: s.file, Line: name.at.line, Column: name.at.column, Field: "metadata.name",
+				Message: fmt.Sprintf("the source %s is also described in %s, line %d", name.value, other.file, other.doc.Metadata.Name.at.line),
+			})
+			continue
+		}
+		sources[name.value] = s
+	}
+	return problems
 }
 
 // upstreamsTwice reports names, addresses and host names that two upstreams have.
@@ -183,9 +209,10 @@ func duplicates(tools []*Tool) Problems {
 
 // Set is every contract of a load. It is immutable.
 type Set struct {
-	tools []*Tool     // by name
-	flows []*Workflow // by name
-	ups   []*Upstream // by name
+	tools   []*Tool        // by name
+	flows   []*Workflow    // by name
+	ups     []*Upstream    // by name
+	sources []*EventSource // by name
 }
 
 // Tools lists the tools by name. The slice must not be changed.
@@ -202,6 +229,19 @@ func (s *Set) Workflow(name string) (*Workflow, bool) {
 	for _, w := range s.flows {
 		if w.info.Name == name {
 			return w, true
+		}
+	}
+	return nil, false
+}
+
+// EventSources lists the sources by name. The slice must not be changed.
+func (s *Set) EventSources() []*EventSource { return s.sources }
+
+// EventSource finds a source by its name.
+func (s *Set) EventSource(name string) (*EventSource, bool) {
+	for _, src := range s.sources {
+		if src.info.Name == name {
+			return src, true
 		}
 	}
 	return nil, false
@@ -235,12 +275,14 @@ func LoadDir(paths []string, opts Options) (*Set, error) {
 		problems = append(problems, faults...)
 		all.tools, all.flows = append(all.tools, one.tools...), append(all.flows, one.flows...)
 		all.ups = append(all.ups, one.ups...)
+		all.sources = append(all.sources, one.sources...)
 	}
 	if problems = append(problems, all.duplicates()...); len(problems) > 0 {
 		return nil, problems.err()
 	}
-	set := &Set{tools: all.tools, flows: all.flows, ups: all.ups}
+	set := &Set{tools: all.tools, flows: all.flows, ups: all.ups, sources: all.sources}
 	slices.SortFunc(set.ups, func(a, b *Upstream) int { return strings.Compare(a.Name(), b.Name()) })
+	slices.SortFunc(set.sources, func(a, b *EventSource) int { return strings.Compare(a.info.Name, b.info.Name) })
 	slices.SortFunc(set.flows, func(a, b *Workflow) int { return strings.Compare(a.info.Name, b.info.Name) })
 	slices.SortFunc(set.tools, func(a, b *Tool) int { return strings.Compare(string(a.info.Name), string(b.info.Name)) })
 	return set, nil

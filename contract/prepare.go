@@ -67,7 +67,7 @@ func (t *Tool) keys(in *onceward.Intent, v *variables) (key onceward.Key, aliase
 	case in.ForkKey != "":
 		return in.ForkKey, nil, nil
 	case t.key != nil:
-		if key, err = t.derive(t.key, v); err != nil {
+		if key, err = deriveKey(t.key, v); err != nil {
 			return "", nil, err
 		}
 		return key, t.aliases(key, v), nil
@@ -88,15 +88,15 @@ func (t *Tool) keys(in *onceward.Intent, v *variables) (key onceward.Key, aliase
 func (t *Tool) aliases(key onceward.Key, v *variables) []onceward.Key {
 	var aliases []onceward.Key
 	for _, rule := range t.keyWas {
-		if old, err := t.derive(rule, v); err == nil && old != key && !slices.Contains(aliases, old) {
+		if old, err := deriveKey(rule, v); err == nil && old != key && !slices.Contains(aliases, old) {
 			aliases = append(aliases, old)
 		}
 	}
 	return aliases
 }
 
-// derive evaluates a key rule.
-func (t *Tool) derive(rule []*program, v *variables) (onceward.Key, error) {
+// deriveKey evaluates a key rule.
+func deriveKey(rule []*program, v *variables) (onceward.Key, error) {
 	var buf [4]string
 	parts := buf[:0]
 	for i, p := range rule {

@@ -21,10 +21,11 @@ func Schema() []byte {
 		"$defs": map[string]any{
 			kindTool:     objectSchema(reflect.TypeFor[document]()),
 			kindWorkflow: objectSchema(reflect.TypeFor[workflowDocument]()),
+			kindSource:   objectSchema(reflect.TypeFor[eventSourceDocument]()),
 			kindUpstream: objectSchema(reflect.TypeFor[upstreamDocument]()),
 		},
-		"allOf":    []any{kindSchema(kindTool), kindSchema(kindWorkflow), kindSchema(kindUpstream)},
-		"required": []string{"kind"}, "properties": map[string]any{"kind": map[string]any{"enum": []string{kindTool, kindWorkflow, kindUpstream}}},
+		"allOf":    []any{kindSchema(kindTool), kindSchema(kindWorkflow), kindSchema(kindUpstream), kindSchema(kindSource)},
+		"required": []string{"kind"}, "properties": map[string]any{"kind": map[string]any{"enum": []string{kindTool, kindWorkflow, kindUpstream, kindSource}}},
 	}
 	out, err := json.MarshalIndent(root, "", "  ")
 	if err != nil { // maps of plain values always marshal

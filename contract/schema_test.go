@@ -76,7 +76,7 @@ func TestSchemaAndLoaderKnowTheSameFields(t *testing.T) {
 	if err := json.Unmarshal(Schema(), &root); err != nil {
 		t.Fatal(err)
 	}
-	for kind, typ := range map[string]reflect.Type{"Tool": reflect.TypeFor[document](), "Workflow": reflect.TypeFor[workflowDocument](), "Upstream": reflect.TypeFor[upstreamDocument]()} {
+	for kind, typ := range map[string]reflect.Type{"Tool": reflect.TypeFor[document](), "Workflow": reflect.TypeFor[workflowDocument](), "Upstream": reflect.TypeFor[upstreamDocument](), "Source": reflect.TypeFor[eventSourceDocument]()} {
 		known := schemaPaths(root["$defs"].(map[string]any)[kind].(map[string]any), "")
 		read := loaderPaths(typ, "")
 		slices.Sort(known)
@@ -85,7 +85,7 @@ func TestSchemaAndLoaderKnowTheSameFields(t *testing.T) {
 			t.Errorf("loader and schema differ (-loader +schema):\n%s", diff)
 		}
 		// Every field takes part in the document that holds all of them.
-		name := map[string]string{"Tool": "everything.yaml", "Workflow": "everything_workflow.yaml", "Upstream": "everything_upstream.yaml"}[kind]
+		name := map[string]string{"Tool": "everything.yaml", "Workflow": "everything_workflow.yaml", "Upstream": "everything_upstream.yaml", "Source": "everything_source.yaml"}[kind]
 		data, err := os.ReadFile("testdata/" + name)
 		if err != nil {
 			t.Fatal(err)
@@ -129,7 +129,8 @@ func validDocuments(t testing.TB) map[string][]byte {
 	for _, effect := range onceward.AllEffectClasses {
 		docs["example "+effect.String()] = Example(effect)
 	}
-	for _, pattern := range []string{"testdata/everything*.yaml", "../examples/contracts/*.yaml", "../examples/sim/*.yaml", "../examples/story/*.yaml", "../examples/upstreams/*.yaml"} {
+	docs["example source"] = ExampleSource()
+	for _, pattern := range []string{"testdata/everything*.yaml", "../examples/contracts/*.yaml", "../examples/sim/*.yaml", "../examples/story/*.yaml", "../examples/upstreams/*.yaml", "../examples/hooks/*.yaml"} {
 		files, err := filepath.Glob(pattern)
 		if err != nil || len(files) == 0 {
 			t.Fatalf("no files match %s: %v", pattern, err)
@@ -184,7 +185,7 @@ func TestSchemaAcceptsWhatLoads(t *testing.T) {
 func TestSchemaAndLoaderRefuseTheSame(t *testing.T) {
 	t.Parallel()
 	schema := published(t)
-	for file, typ := range map[string]reflect.Type{"testdata/everything.yaml": reflect.TypeFor[document](), "testdata/everything_workflow.yaml": reflect.TypeFor[workflowDocument](), "testdata/everything_upstream.yaml": reflect.TypeFor[upstreamDocument]()} {
+	for file, typ := range map[string]reflect.Type{"testdata/everything.yaml": reflect.TypeFor[document](), "testdata/everything_workflow.yaml": reflect.TypeFor[workflowDocument](), "testdata/everything_upstream.yaml": reflect.TypeFor[upstreamDocument](), "testdata/everything_source.yaml": reflect.TypeFor[eventSourceDocument]()} {
 		refuseTheSame(t, schema, file, typ)
 	}
 }
@@ -197,7 +198,7 @@ func refuseTheSame(t *testing.T, schema *jsonschema.Schema, file string, typ ref
 	}
 	root, _ := readYAML(file, rawDocument{text: data, line: 1})
 	for _, path := range nodePaths(root, "") {
-		if path == "" || strings.HasPrefix(path, "spec.input.") || strings.HasPrefix(path, "spec.steps[].schema.") || strings.Contains(path, "json.") || strings.HasPrefix(path, "spec.compensate.input.") || strings.HasPrefix(path, "spec.routes[].compensate.input.") {
+		if path == "" || strings.HasPrefix(path, "spec.input.") || strings.HasPrefix(path, "spec.steps[].schema.") || strings.Contains(path, "json.") || strings.HasPrefix(path, "spec.compensate.input.") || strings.HasPrefix(path, "spec.routes[].compensate.input.") || strings.HasPrefix(path, "spec.mappings") && strings.Contains(path, ".input.") {
 			continue // not of the language
 		}
 		for _, wrong := range []*node{{kind: nodeMap, members: []member{{name: "zzz", value: &node{kind: nodeNull}}}}, {kind: nodeNumber, text: "-1.5"}, {kind: nodeList, items: []*node{{kind: nodeNull}}}} {

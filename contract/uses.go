@@ -23,6 +23,8 @@ type uses struct {
 	secret        []string
 	operation     []string // fields of operation
 	response      []string // fields of response
+	event         []string // fields of event
+	eventHeaders  []string // that are read by a literal name
 	wholeEnv      bool     // env other than by a literal name
 	wholeSecret   bool
 	dynamicRegexp bool
@@ -192,6 +194,11 @@ func (w *usesWalker) record(c chain) {
 		addOnce(&u.operation, field)
 	case "response":
 		addOnce(&u.response, field)
+	case "event":
+		addOnce(&u.event, field)
+		if field == "headers" && len(c.steps) > 1 && c.steps[1].named {
+			addOnce(&u.eventHeaders, c.steps[1].name)
+		}
 	}
 }
 

@@ -25,6 +25,8 @@ type variables struct {
 	response *responseVars
 	item     ref.Val
 
+	event *eventVars
+
 	output     *onceward.Node
 	confidence float64
 }
@@ -56,6 +58,9 @@ func (v *variables) ResolveName(name string) (any, bool) {
 	}
 	if field, ok := strings.CutPrefix(name, "operation."); ok && slices.Contains(operationFields, field) {
 		return types.String(v.operationField(field)), true
+	}
+	if v.event != nil && strings.HasPrefix(name, "event.") {
+		return v.event.resolve(name)
 	}
 	if v.response != nil {
 		return v.response.resolve(name)

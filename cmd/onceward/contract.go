@@ -30,14 +30,14 @@ func newContractLint() *cobra.Command {
 			}
 			found, errs := findings(set)
 			if wantsJSON(c) {
-				if err := writeJSON(c, map[string]any{"contracts": len(set.Tools()) + len(set.Workflows()), "findings": found, "errors": errs}); err != nil {
+				if err := writeJSON(c, map[string]any{"contracts": documents(set), "findings": found, "errors": errs}); err != nil {
 					return err
 				}
 			} else {
 				for _, f := range found {
 					fmt.Fprintf(c.OutOrStdout(), "%s:%d: %s: %s (%s)\n  %s\n", f.File, f.Line, f.Severity, f.Message, f.Rule, f.Fix)
 				}
-				fmt.Fprintf(c.OutOrStdout(), "%s, %s, %s\n", plural(len(set.Tools())+len(set.Workflows()), "contract"), plural(len(found), "finding"), plural(errs, "error"))
+				fmt.Fprintf(c.OutOrStdout(), "%s, %s, %s\n", plural(documents(set), "contract"), plural(len(found), "finding"), plural(errs, "error"))
 			}
 			if errs > 0 {
 				return &exitError{code: exitUsage, said: true, err: errors.New("lint found errors")}
@@ -45,6 +45,10 @@ func newContractLint() *cobra.Command {
 			return nil
 		},
 	}
+}
+
+func documents(set *contract.Set) int {
+	return len(set.Tools()) + len(set.Workflows()) + len(set.EventSources())
 }
 
 // findingView is a finding of lint as JSON shows it.
@@ -62,24 +66,23 @@ type findingView struct {
 func findings(set *contract.Set) (found []findingView, errs int) {
 	found = []findingView{}
 	all := set.Lint()
-	for _, t := range set.Tools() {
-		name := t.Info().Name
-		for _, f := range all[name] {
-			found = append(found, findingView{string(name), t.File(), f.Line, string(f.Severity), f.Rule, f.Message, f.Fix})
+	add := func(name, file string, list []contract.Finding) {
+		for _, f := range list {
+			found = append(found, findingView{name, file, f.Line, string(f.Severity), f.Rule, f.Message, f.Fix})
 			if f.Severity == contract.SeverityError {
 				errs++
 			}
 		}
 	}
-	flows := set.LintWorkflows()
+	for _, t := range set.Tools() {
+		add(string(t.Info().Name), t.File(), all[t.Info().Name])
+	}
+	flows, sources := set.LintWorkflows(), set.LintEventSources()
 	for _, w := range set.Workflows() {
-		name := w.Info().Name
-		for _, f := range flows[name] {
-			found = append(found, findingView{name, w.File(), f.Line, string(f.Severity), f.Rule, f.Message, f.Fix})
-			if f.Severity == contract.SeverityError {
-				errs++
-			}
-		}
+		add(w.Info().Name, w.File(), flows[w.Info().Name])
+	}
+	for _, s := range set.EventSources() {
+		add(s.Info().Name, s.File(), sources[s.Info().Name])
 	}
 	return found, errs
 }
@@ -124,7 +127,7 @@ func newContractList() *cobra.Command {
 					i := w.Info()
 					flows = append(flows, map[string]string{"name": i.Name, "version": i.Version, "rule_version": i.Hash, "description": i.Description, "file": w.File()})
 				}
-				return writeJSON(c, map[string]any{"contracts": list, "workflows": flows})
+				return writeJSON(c, map[string]any{"contracts": list, "workflows": flows, "sources": sourceViews(set)})
 			}
 			w := tabwriter.NewWriter(c.OutOrStdout(), 0, 4, 2, ' ', 0)
 			fmt.Fprintln(w, "TOOL\tEFFECT\tVERSION\tFILE\tDESCRIPTION")
@@ -139,17 +142,26 @@ func newContractList() *cobra.Command {
 				i := f.Info()
 				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", i.Name, i.Version, i.Hash, f.File(), i.Description)
 			}
+			listSources(w, set)
 			return w.Flush()
 		},
 	}
 }
 
 func newContractInit() *cobra.Command {
-	var effect string
+	var effect, kind string
 	c := &cobra.Command{
 		Use: "init", Short: "Print a contract to begin with", Args: cobra.NoArgs,
 		Example: "  onceward contract init --effect probed_write > contracts/tickets.yaml",
 		RunE: func(c *cobra.Command, _ []string) error {
+			switch kind {
+			case "tool":
+			case "source":
+				_, err := c.OutOrStdout().Write(contract.ExampleSource())
+				return err
+			default:
+				return onceward.Errorf(onceward.CodeInvalidRequest, "kind is neither tool nor source")
+			}
 			class, err := onceward.ParseEffectClass(effect)
 			if err != nil {
 				return err
@@ -158,6 +170,7 @@ func newContractInit() *cobra.Command {
 			return err
 		},
 	}
+	c.Flags().StringVar(&kind, "kind", "tool", "tool, or source: who delivers webhooks")
 	c.Flags().StringVar(&effect, "effect", "probed_write", "read, compute, keyed_write, conditional_write, probed_write or unsafe_write")
 	return c
 }

@@ -23,6 +23,9 @@ func newContractShow() *cobra.Command {
 			if f, found := set.Workflow(args[0]); found {
 				return showWorkflow(c, f)
 			}
+			if s, found := set.EventSource(args[0]); found {
+				return showSource(c, s)
+			}
 			t, found := set.Tool(onceward.ToolName(args[0]))
 			if !found {
 				return &onceward.Error{Code: onceward.CodeToolNotFound, Message: fmt.Sprintf("no contract named %q in these files", args[0]), Hint: "onceward contract list shows the names"}

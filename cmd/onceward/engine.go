@@ -50,6 +50,7 @@ func startEngine(ctx context.Context, cfg config, force bool, log *slog.Logger) 
 	e.tools = onceward.NewRegistry(store, contract.Compiler(heldOptions(held)))
 	e.tools.SignOff(contract.Comparer(), demanded)
 	e.tools.CompileWorkflows(contract.WorkflowCompiler(contractOptions()))
+	e.tools.CompileEventSources(contract.SourceCompiler(contractOptions()))
 	if err := e.start(ctx, cfg, set, force); err != nil {
 		return nil, errors.Join(err, e.release())
 	}
@@ -64,7 +65,7 @@ func (e *engine) start(ctx context.Context, cfg config, set inForce, force bool)
 	if err := e.activate(ctx, set, force); err != nil {
 		return err
 	}
-	e.ledger, err = onceward.New(onceward.Options{Store: e.store, Writer: e.group, Tools: e.tools, Provider: e.client, Log: e.log, CheckOutput: contract.CheckOutput, CrashPoint: crashpoint.FromEnv()})
+	e.ledger, err = onceward.New(onceward.Options{Store: e.store, Writer: e.group, Inbox: committer.NewInbox(e.store), Tools: e.tools, Provider: e.client, Log: e.log, CheckOutput: contract.CheckOutput, CrashPoint: crashpoint.FromEnv()})
 	if err != nil {
 		return err
 	}
@@ -76,7 +77,7 @@ func (e *engine) start(ctx context.Context, cfg config, set inForce, force bool)
 	due := worker.NewDue(e.ledger, e.store, e.log)
 	wait := worker.Start(loops, onceward.SystemClock{}, e.log,
 		due, worker.NewStranded(e.ledger), worker.NewSwitches(e.ledger), worker.NewRetire(e.ledger), worker.NewReplays(e.ledger),
-		worker.NewSeal(auditor), worker.NewTally(e.ledger))
+		worker.NewSeal(auditor), worker.NewTally(e.ledger), worker.NewInbox(e.ledger), worker.NewInboxDrop(e.ledger))
 	e.stop, e.finished = stop, func() { wait(); due.Wait() }
 	return nil
 }
@@ -124,9 +125,10 @@ func (e *engine) release() error {
 
 // inForce is what files and folders of contracts put in force.
 type inForce struct {
-	tools []onceward.Tool
-	flows []onceward.Workflow
-	ups   []*contract.Upstream
+	tools   []onceward.Tool
+	flows   []onceward.Workflow
+	ups     []*contract.Upstream
+	sources []onceward.EventSource
 }
 
 func (e *engine) activate(ctx context.Context, set inForce, force bool) error {
@@ -135,7 +137,10 @@ func (e *engine) activate(ctx context.Context, set inForce, force bool) error {
 	}
 	e.tellHeld()
 	e.ups = set.ups
-	return e.tools.ActivateWorkflows(ctx, set.flows, force)
+	if err := e.tools.ActivateWorkflows(ctx, set.flows, force); err != nil {
+		return err
+	}
+	return e.tools.ActivateEventSources(ctx, set.sources, force)
 }
 
 // loadContracts loads files and folders; every fault of every file is named.
@@ -154,6 +159,9 @@ func loadContracts(paths []string, opts contract.Options) (out inForce, err erro
 		out.flows = append(out.flows, w)
 	}
 	out.ups = set.Upstreams()
+	for _, s := range set.EventSources() {
+		out.sources = append(out.sources, s)
+	}
 	return out, nil
 }
 

@@ -48,6 +48,7 @@ var exits = map[onceward.Code]int{
 	onceward.CodeKeyReused: exitConflict, onceward.CodeKeyRetired: exitConflict, onceward.CodeKeyCollision: exitConflict,
 	onceward.CodeDuplicate: exitConflict, onceward.CodeStillRunning: exitNotFinal,
 	onceward.CodeToolNotFound: exitUsage, onceward.CodeOperationNotFound: exitUsage, onceward.CodeDocumentNotFound: exitUsage, onceward.CodeReplayNotFound: exitUsage, onceward.CodeAttemptNotFound: exitUsage,
+	onceward.CodeSourceNotFound: exitUsage, onceward.CodeEventNotFound: exitUsage, onceward.CodeSignatureInvalid: exitRefused,
 	onceward.CodeRunNotFound: exitUsage, onceward.CodeDecisionNotFound: exitUsage, onceward.CodeDecisionConflict: exitConflict,
 	onceward.CodeOutputInvalid: exitUsage, onceward.CodeBranchForbids: exitRefused, onceward.CodeWorkflowMismatch: exitRefused,
 	onceward.CodeRouteNotFound: exitOther, onceward.CodeMethodNotAllowed: exitOther,

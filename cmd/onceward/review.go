@@ -159,8 +159,9 @@ func listReviews(c *cobra.Command, q url.Values) error {
 		return printJSON(c.OutOrStdout(), rep.body)
 	}
 	var page struct {
-		Reviews []reviewView `json:"reviews"`
-		Next    string       `json:"next"`
+		Reviews []reviewView     `json:"reviews"`
+		Events  []inboxEventView `json:"events"`
+		Next    string           `json:"next"`
 	}
 	if err := json.Unmarshal(rep.body, &page); err != nil {
 		return fmt.Errorf("read answer: %w", err)
@@ -177,7 +178,11 @@ func listReviews(c *cobra.Command, q url.Values) error {
 	if page.Next != "" {
 		fmt.Fprintf(c.OutOrStdout(), "more: --after %s\n", page.Next)
 	}
-	return nil
+	if len(page.Events) == 0 {
+		return nil
+	}
+	fmt.Fprintln(c.OutOrStdout(), "\nevents of senders: onceward event redrive, or dismiss")
+	return printEvents(c.OutOrStdout(), page.Events)
 }
 
 func newReviewTake() *cobra.Command {

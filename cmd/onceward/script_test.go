@@ -1,11 +1,16 @@
 package main
 
 import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"flag"
+	"io"
 	"net/http"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -55,7 +60,7 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"ready": ready, "post": post200, "opid": operationID, "replayid": replayID, "stop": stopBackground, "signal": signalBackground, "eventually": eventually,
-			"exits": exitsWith, "stranger": startStranger, "eventually-refused": eventuallyRefused, "tokenid": tokenID, "grepsecret": grepSecret},
+			"exits": exitsWith, "stranger": startStranger, "eventually-refused": eventuallyRefused, "tokenid": tokenID, "grepsecret": grepSecret, "deliver": deliverSigned},
 	})
 }
 
@@ -132,6 +137,35 @@ func eventually(ts *testscript.TestScript, _ bool, args []string) {
 		}
 	}
 	ts.Fatalf("%v never says %s", args[1:], args[0])
+}
+
+// deliverSigned delivers a file as the example's shop does, and wants a status:
+// deliver STATUS SECRET FILE.
+func deliverSigned(ts *testscript.TestScript, _ bool, args []string) {
+	status, body, err := shopDelivers(ts.Getenv("ONCEWARD_SERVER"), args[1], ts.ReadFile(args[2]))
+	ts.Check(err)
+	if strconv.Itoa(status) != args[0] {
+		ts.Fatalf("the delivery was answered %d: %s", status, body)
+	}
+}
+
+// shopDelivers delivers an event as the example's shop does.
+func shopDelivers(server, secret, event string) (status int, answer string, err error) {
+	mac := hmac.New(sha256.New, []byte(secret))
+	mac.Write([]byte(event))
+	req, err := http.NewRequest(http.MethodPost, server+"/v1/hooks/shop", strings.NewReader(event)) //nolint:noctx // bounded by the test
+	if err != nil {
+		return 0, "", err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("X-Shop-Signature", "sha256="+hex.EncodeToString(mac.Sum(nil)))
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return 0, "", err
+	}
+	defer func() { _ = res.Body.Close() }()
+	body, err := io.ReadAll(res.Body)
+	return res.StatusCode, string(body), err
 }
 
 // post200 posts a file to an address and wants a 2xx.

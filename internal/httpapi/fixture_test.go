@@ -18,6 +18,7 @@ import (
 
 	"github.com/onceward/onceward"
 	"github.com/onceward/onceward/committer"
+	"github.com/onceward/onceward/contract"
 	"github.com/onceward/onceward/oncewardtest"
 	"github.com/onceward/onceward/store/memory"
 	"github.com/onceward/onceward/worker"
@@ -65,8 +66,10 @@ func openWorld(t testing.TB, ledger func(*onceward.Options), edit ...func(*Optio
 		return nil, onceward.Errorf(onceward.CodeInternal, "no source of %s", name)
 	})
 	w.must(registry.Activate(t.Context(), tools, false))
+	shop, err := contract.SourceCompiler(contract.Options{Secrets: func(string) (string, error) { return hookSecret, nil }})("shop", []byte(shopSource))
+	w.must(err)
+	w.must(registry.ActivateEventSources(t.Context(), []onceward.EventSource{shop}, false))
 	group := committer.New(w.store, committer.Options{Clock: clock})
-	var err error
 	o := onceward.Options{Store: w.store, Writer: group, Tools: registry, Provider: w.provider, Clock: clock}
 	ledger(&o)
 	w.ledger, err = onceward.New(o)

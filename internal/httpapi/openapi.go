@@ -72,9 +72,12 @@ func (r *route) openAPI(components schemas) map[string]any {
 	if len(r.Refusals) > 0 {
 		out["x-onceward-codes"] = r.Refusals
 	}
-	if r.public() {
+	switch {
+	case r.Signed:
+		out["security"], out["description"] = []any{}, "Needs no token: the sender is known by its signature, and acts as the principal of its source."
+	case r.public():
 		out["security"] = []any{}
-	} else {
+	default:
 		out["description"] = "Needs the role " + rolesInWords(r.Action.Roles()) + "."
 	}
 	return out
@@ -136,7 +139,10 @@ func (r *route) responses(components schemas) map[string]any {
 		if _, raw := a.Body.(rawBytes); raw {
 			mediaType = "*/*"
 		}
-		response := map[string]any{"description": a.Doc, "content": jsonContent(mediaType, bodySchema(components, a.Body))}
+		response := map[string]any{"description": a.Doc}
+		if a.Body != nil {
+			response["content"] = jsonContent(mediaType, bodySchema(components, a.Body))
+		}
 		if names := r.answerHeaders(a); len(names) > 0 {
 			headers := map[string]any{}
 			for _, name := range names {

@@ -34,8 +34,9 @@ type ReviewAnswer struct {
 
 // ReviewPage is a page of the review queue.
 type ReviewPage struct {
-	Reviews []Review `json:"reviews"`
-	Next    string   `json:"next,omitempty" doc:"Give it as after to get the next page; absent on the last one."`
+	Events  []InboxEvent `json:"events" doc:"Events of senders that wait for a person, newest first: on the first page of the whole queue only. GET /v1/events?waiting=true has all of them."`
+	Reviews []Review     `json:"reviews"`
+	Next    string       `json:"next,omitempty" doc:"Give it as after to get the next page; absent on the last one."`
 }
 
 // ReviewDetail is one operation with what may be answered.
@@ -174,7 +175,14 @@ func listReviews(c *call) error {
 	if err != nil {
 		return err
 	}
-	page := ReviewPage{Reviews: make([]Review, len(found))}
+	page := ReviewPage{Events: []InboxEvent{}, Reviews: make([]Review, len(found))}
+	if q == (onceward.ReviewQuery{Limit: q.Limit}) {
+		events, err := c.ledger.WaitingEvents(c.req.Context(), c.who, q.Limit)
+		if err != nil {
+			return err
+		}
+		page.Events = wireEvents(events)
+	}
 	for i, r := range found {
 		r.Operation.Result = nil // a list has none
 		page.Reviews[i] = c.review(r)

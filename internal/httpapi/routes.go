@@ -15,6 +15,7 @@ type route struct {
 	Name         string          // operationId
 	Summary      string          // one sentence
 	Action       onceward.Action // whose roles may ask; empty: anybody may, without credentials
+	Signed       bool            // no token: the sender's signature is the credential, and its source the principal
 	Query        []param
 	Headers      []param
 	Body         any  // the wire type of the body; rawInput for a tool's input; nil: no body is read
@@ -94,7 +95,7 @@ var changeAnswers = []answer{
 	{http.StatusAccepted, OperationState{}, "Done; the operation goes on, or is not settled yet."},
 }
 
-var routes = slices.Concat(operationRoutes, reviewRoutes, switchRoutes, signoffRoutes, bulkRoutes, runRoutes, decisionRoutes, tokenRoutes, auditRoutes, reportRoutes)
+var routes = slices.Concat(operationRoutes, reviewRoutes, inboxRoutes, switchRoutes, signoffRoutes, bulkRoutes, runRoutes, decisionRoutes, tokenRoutes, auditRoutes, reportRoutes)
 
 var operationRoutes = []route{
 	{

@@ -46,6 +46,11 @@ var rights = map[string][]onceward.Role{
 	"GET /v1/operations/{id}/review":                {"approver", "operator", "auditor"},
 	"POST /v1/operations/{id}/take":                 {"operator"},
 	"POST /v1/operations/{id}/comment":              {"operator"},
+	"POST /v1/hooks/{source}":                       nil, // the signature is the credential
+	"GET /v1/events":                                {"operator", "auditor"},
+	"GET /v1/events/{id}":                           {"operator", "auditor"},
+	"POST /v1/events/{id}/redrive":                  {"operator"},
+	"POST /v1/events/{id}/dismiss":                  {"operator"},
 	"POST /v1/documents":                            {"caller"},
 	"GET /v1/documents/{sha256}":                    {"caller", "approver", "operator", "auditor"},
 	"GET /v1/tools":                                 {"caller", "approver", "operator", "auditor", "admin"},

@@ -29,6 +29,7 @@ var enums = map[string][]string{
 	"scopes":          {scopeTool, scopeTenant, scopeEverything},
 	"stop_scopes":     {scopeTenant, scopeEverything},
 	"sign_as":         stringsOf(onceward.AllSignAs),
+	"inbox_states":    stringsOf(onceward.AllInboxStates),
 	"bulk_states":     stringsOf([]onceward.BulkState{onceward.BulkRunning, onceward.BulkFinished, onceward.BulkCancelled}),
 	"bulk_outcomes":   stringsOf(onceward.BulkOutcomes),
 	"review_needs":    {needsReference, needsReason},

@@ -40,6 +40,7 @@ type data struct {
 	replicas  map[string]onceward.Replica
 	runs      map[onceward.RunID]*kept
 	replays   map[onceward.BulkReplayID]*kept
+	inbox     map[onceward.InboxID]*keptEvent
 	decisions map[onceward.DecisionID]*kept
 	documents map[documentKey]onceward.Document
 	early     map[onceward.OperationID][]onceward.EarlyApproval
@@ -78,6 +79,7 @@ func New(opts Options) *Store {
 		replicas:  map[string]onceward.Replica{},
 		runs:      map[onceward.RunID]*kept{},
 		replays:   map[onceward.BulkReplayID]*kept{},
+		inbox:     map[onceward.InboxID]*keptEvent{},
 		decisions: map[onceward.DecisionID]*kept{},
 		documents: map[documentKey]onceward.Document{},
 		early:     map[onceward.OperationID][]onceward.EarlyApproval{},

@@ -38,7 +38,7 @@ func Run(t *testing.T, open func(t *testing.T) Opened) {
 	t.Helper()
 	for _, group := range [][]situation{
 		tokens, sessions, claims, updates, reruns, aliases, dues, parked, listings, bodies, details,
-		tombstones, replicas, switches, contracts, signings, documents, earlyApprovals, runRows, bulkReplays, decisions, audits, noted, counts, times, refusals, contexts, handles,
+		tombstones, replicas, switches, contracts, signings, documents, earlyApprovals, runRows, bulkReplays, inboxEvents, decisions, audits, noted, counts, times, refusals, contexts, handles,
 	} {
 		for _, s := range group {
 			t.Run(s.name, func(t *testing.T) {

@@ -1,0 +1,184 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/url"
+	"slices"
+	"strconv"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// inboxEventView is what the commands read of a sender's event.
+type inboxEventView struct {
+	ID          string            `json:"id"`
+	Source      string            `json:"source"`
+	Version     string            `json:"version"`
+	Key         string            `json:"key"`
+	State       string            `json:"state"`
+	Code        string            `json:"code"`
+	Message     string            `json:"message"`
+	Run         string            `json:"run"`
+	Operations  []string          `json:"operations"`
+	Tries       int               `json:"tries"`
+	Actor       string            `json:"actor"`
+	Reason      string            `json:"reason"`
+	SentAt      time.Time         `json:"sent_at"`
+	ReceivedAt  time.Time         `json:"received_at"`
+	HandledAt   time.Time         `json:"handled_at"`
+	DueAt       time.Time         `json:"due_at"`
+	ContentType string            `json:"content_type"`
+	Headers     map[string]string `json:"headers"`
+	Body        json.RawMessage   `json:"body"`
+}
+
+func newEvent() *cobra.Command {
+	c := &cobra.Command{Use: "event", Short: "List, show, drive again and dismiss events that senders delivered"}
+	serverFlag(c)
+	c.AddCommand(newEventList(), newEventShow(), newEventDecide("redrive", "Handle an event anew; what it had already is not done again"),
+		newEventDecide("dismiss", "Say that nothing is to be done for an event that waits for a person"))
+	return c
+}
+
+func newEventList() *cobra.Command {
+	var source, state, after string
+	var waiting bool
+	var limit int
+	c := &cobra.Command{
+		Use: "list", Short: "List events, newest first", Args: cobra.NoArgs,
+		Example: "  onceward event list --waiting\n  onceward event list --source shop --state handled",
+		RunE: func(c *cobra.Command, _ []string) error {
+			q := url.Values{"limit": {strconv.Itoa(limit)}}
+			for name, v := range map[string]string{"source": source, "state": state, "after": after} {
+				if v != "" {
+					q.Set(name, v)
+				}
+			}
+			if waiting {
+				q.Set("waiting", "true")
+			}
+			return listEvents(c, q)
+		},
+	}
+	f := c.Flags()
+	f.StringVar(&source, "source", "", "only of this source")
+	f.StringVar(&state, "state", "", "only in this state: received, handled, ignored, unmapped, failed, late or dismissed")
+	f.BoolVar(&waiting, "waiting", false, "only what waits for a person")
+	f.StringVar(&after, "after", "", "go on after this cursor")
+	f.IntVar(&limit, "limit", 50, "how many at the most")
+	return c
+}
+
+func listEvents(c *cobra.Command, q url.Values) error {
+	cl, err := newClient(c)
+	if err != nil {
+		return err
+	}
+	rep, err := cl.do(c.Context(), "GET", "/v1/events?"+q.Encode(), nil)
+	if err != nil {
+		return err
+	}
+	if wantsJSON(c) {
+		return printJSON(c.OutOrStdout(), rep.body)
+	}
+	var page struct {
+		Events []inboxEventView `json:"events"`
+		Next   string           `json:"next"`
+	}
+	if err := json.Unmarshal(rep.body, &page); err != nil {
+		return fmt.Errorf("read answer: %w", err)
+	}
+	if err := printEvents(c.OutOrStdout(), page.Events); err != nil {
+		return err
+	}
+	if page.Next != "" {
+		fmt.Fprintf(c.OutOrStdout(), "more: --after %s\n", page.Next)
+	}
+	return nil
+}
+
+// printEvents prints events as a table.
+func printEvents(out io.Writer, events []inboxEventView) error {
+	w := tabwriter.NewWriter(out, 0, 4, 2, ' ', 0)
+	fmt.Fprintln(w, "EVENT\tSOURCE\tSTATE\tRECEIVED\tKEY\tWHY")
+	for i := range events {
+		e := &events[i]
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", e.ID, e.Source, e.State, e.ReceivedAt.Local().Format(time.DateTime), visible(e.Key), visible(e.Message))
+	}
+	return w.Flush()
+}
+
+func newEventShow() *cobra.Command {
+	return &cobra.Command{
+		Use: "show ID", Short: "Show one event with its payload", Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			return showEvent(c, "GET", "/v1/events/"+escape(args[0]), nil)
+		},
+	}
+}
+
+func newEventDecide(verb, short string) *cobra.Command {
+	var reason string
+	c := &cobra.Command{
+		Use: verb + " ID --reason WHY", Short: short, Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			return showEvent(c, "POST", "/v1/events/"+escape(args[0])+"/"+verb, map[string]any{"reason": reason})
+		},
+	}
+	c.Flags().StringVar(&reason, "reason", "", "why, for whoever reads it later")
+	return c
+}
+
+func showEvent(c *cobra.Command, method, path string, body any) error {
+	cl, err := newClient(c)
+	if err != nil {
+		return err
+	}
+	rep, err := cl.do(c.Context(), method, path, body)
+	if err != nil {
+		return err
+	}
+	if wantsJSON(c) {
+		return printJSON(c.OutOrStdout(), rep.body)
+	}
+	var found struct {
+		Event inboxEventView `json:"event"`
+	}
+	if err := json.Unmarshal(rep.body, &found); err != nil {
+		return fmt.Errorf("read answer: %w", err)
+	}
+	found.Event.print(c.OutOrStdout())
+	return nil
+}
+
+func (e *inboxEventView) print(w io.Writer) {
+	at := func(t time.Time) string {
+		if t.IsZero() {
+			return ""
+		}
+		return t.Local().Format(time.DateTime)
+	}
+	why := e.Message
+	if e.Code != "" {
+		why = e.Code + ": " + why
+	}
+	for _, row := range [][2]string{
+		{"event", e.ID}, {"source", e.Source + " " + e.Version}, {"key", e.Key}, {"state", e.State}, {"why", why},
+		{"happened", at(e.SentAt)}, {"received", at(e.ReceivedAt)}, {"handled", at(e.HandledAt)}, {"due", at(e.DueAt)}, {"tries", strconv.Itoa(e.Tries)},
+		{"by", e.Actor}, {"reason", e.Reason}, {"run", e.Run},
+	} {
+		printLine(w, row[0], row[1])
+	}
+	for _, id := range e.Operations {
+		printLine(w, "operation", id)
+	}
+	for _, name := range slices.Sorted(maps.Keys(e.Headers)) {
+		printLine(w, "header", name+": "+e.Headers[name])
+	}
+	printLine(w, "body", string(e.Body))
+}
