@@ -36,6 +36,7 @@ const (
 	AuditDocumentAdded       AuditAction = "document_added"
 	AuditRunStarted          AuditAction = "run_started"
 	AuditRunFinished         AuditAction = "run_finished"
+	AuditRunDropped          AuditAction = "run_dropped"
 	AuditDecisionPinned      AuditAction = "decision_pinned"
 	AuditDecisionReopened    AuditAction = "decision_reopened"
 	AuditEarlyApproval       AuditAction = "early_approval"

@@ -75,6 +75,7 @@ const maxConflicts = 50
 func (l *Ledger) build(op *Operation, fs []fact, at time.Time) (Change, []Consequence, error) {
 	next, out := op.Clone(), []Consequence(nil)
 	var records []Record
+	var unshown []Digest
 	for _, f := range fs {
 		after, more, err := Apply(next, f.event, at)
 		if err != nil {
@@ -83,9 +84,12 @@ func (l *Ledger) build(op *Operation, fs []fact, at time.Time) (Change, []Conseq
 		if !quiet(&next, f.event) {
 			records = append(records, record(&next, &after, f, op.Version+1, at))
 		}
+		if e, ok := f.event.(Retired); ok {
+			unshown = e.Showings
+		}
 		next, out = after, append(out, more...)
 	}
-	c := Change{Before: op.Version, After: next, Records: records, Slim: next.Retired && !op.Retired}
+	c := Change{Unshown: unshown, Before: op.Version, After: next, Records: records, Slim: next.Retired && !op.Retired}
 	c.After.Version, c.After.Token = op.Version+1, newToken()
 	if c.Due = DueFor(&c.After); c.Due == nil {
 		c.DueGone = op.Version > 0 && DueFor(op) != nil

@@ -284,7 +284,9 @@ type Compensated struct {
 }
 
 // Retired: the record's time is over; the row is slimmed to its tombstone.
-type Retired struct{}
+type Retired struct {
+	Showings []Digest // of what its approvers were shown: that goes with it
+}
 
 // KeyTakenAnew: a retired key that may be reused starts its next generation.
 type KeyTakenAnew struct{ Next Operation }

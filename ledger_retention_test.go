@@ -326,3 +326,83 @@ func TestTombstonesAreListedByTheirState(t *testing.T) {
 		}
 	})
 }
+
+func TestWhatApproversWereShownIsKeptNoLongerThanItsRecord(t *testing.T) {
+	t.Parallel()
+	onEachStore(t, asking(keptForADay), func(t *testing.T, w *world) {
+		op := w.ask(`{"id":"a","card":"4111"}`).Operation
+		show, err := w.ledger.ShowApproval(t.Context(), ann, op.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.yes(ann, op)
+		upload, err := w.ledger.AddDocument(t.Context(), onceward.LocalPrincipal(), "text/plain", []byte("invoice"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.clock.Advance(kept - time.Minute)
+		w.retire()
+		if _, err := w.ledger.Document(t.Context(), ann, show.Digest); err != nil {
+			t.Fatalf("before its time: %v", err)
+		}
+		w.clock.Advance(time.Hour)
+		if n := w.retire(); n != 1 {
+			t.Fatalf("%d records were slimmed, want 1", n)
+		}
+		_, err = w.ledger.Document(t.Context(), ann, show.Digest)
+		wantCode(t, err, onceward.CodeDocumentNotFound)
+		if _, err := w.ledger.Document(t.Context(), ann, upload.Digest); err != nil {
+			t.Fatalf("an upload, which other operations may name: %v", err)
+		}
+	})
+}
+
+// retireRuns lets the retention of runs walk all of them.
+func (r *replica) retireRuns(keep time.Duration) (dropped int) {
+	r.t.Helper()
+	for from := (onceward.RunCursor{}); ; {
+		next, n, err := r.ledger.RetireRunsStep(r.t.Context(), from, keep, 2)
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		dropped += n
+		if from = next; next == (onceward.RunCursor{}) {
+			return dropped
+		}
+	}
+}
+
+func TestFinishedRunIsDroppedOnceItsTimeAndItsOperationsRecordsAreOver(t *testing.T) {
+	t.Parallel()
+	onEachStore(t, oncewardtest.NewTool("t.write", onceward.EffectUnsafeWrite, func(i *onceward.ToolInfo) { i.KeepRecord = 3 * kept }), func(t *testing.T, w *world) {
+		run, open := w.startRun("mail-1", ofVersion("1")), w.startRun("mail-2", ofVersion("1"))
+		d := w.decide(run.ID, "classify", `{"a":1}`, pinning(`{"category":"ticket"}`))
+		w.ask(`{"id":"a"}`, func(in *onceward.Intent) { in.Run = run.ID.String() })
+		if _, err := w.ledger.FinishRun(t.Context(), onceward.LocalPrincipal(), run.ID, onceward.RunSucceeded, ""); err != nil {
+			t.Fatal(err)
+		}
+		left := func(after time.Duration, want int) {
+			t.Helper()
+			w.clock.Advance(after)
+			w.retire()
+			if n := w.retireRuns(kept); n != want {
+				t.Fatalf("%d runs were dropped, want %d", n, want)
+			}
+		}
+		left(kept/2, 0) // its time is not over
+		left(kept, 0)   // the record of its operation is there
+		if n := w.retireRuns(0); n != 0 {
+			t.Fatalf("%d runs were dropped where they are kept for ever", n)
+		}
+		left(2*kept, 1)
+		_, err := w.ledger.Run(t.Context(), onceward.LocalPrincipal(), run.ID)
+		wantCode(t, err, onceward.CodeRunNotFound)
+		_, err = w.ledger.GetDecision(t.Context(), onceward.LocalPrincipal(), d.Step.ID)
+		wantCode(t, err, onceward.CodeDecisionNotFound)
+		if _, err := w.ledger.Run(t.Context(), onceward.LocalPrincipal(), open.ID); err != nil {
+			t.Fatalf("a run that is open: %v", err)
+		}
+		_, err = w.try(`{"id":"a"}`) // its key is refused still
+		wantCode(t, err, onceward.CodeKeyRetired)
+	})
+}

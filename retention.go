@@ -2,6 +2,7 @@ package onceward
 
 import (
 	"context"
+	"slices"
 	"time"
 )
 
@@ -62,9 +63,94 @@ func (l *Ledger) slim(ctx context.Context, op *Operation, info *ToolInfo) (bool,
 		if now.stays() != "" || at.Before(now.CompletedAt.Add(keep)) {
 			return nil, nil
 		}
-		return facts(l.opts.Owner, Retired{}), nil
+		shown, err := l.shownOf(ctx, now)
+		if err != nil {
+			return nil, err
+		}
+		return facts(l.opts.Owner, Retired{Showings: shown}), nil
 	})
 	return err == nil && stored.Retired, err
+}
+
+// shownOf names what the approvers of an operation were shown, which holds its
+// input whole and is kept no longer than its record.
+func (l *Ledger) shownOf(ctx context.Context, op *Operation) ([]Digest, error) {
+	if !op.ApprovalNeeded {
+		return nil, nil
+	}
+	detail, err := l.store.LoadDetail(ctx, op.ID)
+	if err != nil {
+		return nil, err
+	}
+	var shown []Digest
+	for i := range detail.Records {
+		if d, err := ParseDigest(detail.Records[i].Shown); err == nil && !slices.Contains(shown, d) {
+			shown = append(shown, d)
+		}
+	}
+	return shown, nil
+}
+
+// RetireRunsStep looks at most limit runs, oldest first from the cursor on. It
+// drops, with their decisions, those that were finished longer ago than keep, and
+// of whose operations no record is left: a run outlives what its operations are
+// known by, and so the time in which a duplicate of them can arrive. It returns
+// where to go on, zero at the end, and how many it dropped. What is open never
+// expires. keep 0: nothing is dropped.
+func (l *Ledger) RetireRunsStep(ctx context.Context, from RunCursor, keep time.Duration, limit int) (next RunCursor, done int, err error) {
+	if keep <= 0 {
+		return RunCursor{}, 0, nil
+	}
+	over := l.clock.now().Add(-keep)
+	runs, err := l.store.AgedRuns(ctx, from, over, limit)
+	if err != nil || len(runs) == 0 {
+		return RunCursor{}, 0, err
+	}
+	for _, r := range runs {
+		if r.State != RunFinished || !r.FinishedAt.Before(over) {
+			continue
+		}
+		if known, err := l.knowsOperationOf(ctx, r); err != nil || known {
+			if err != nil {
+				return RunCursor{}, done, err
+			}
+			continue
+		}
+		dropped, err := l.store.DropRun(ctx, r, NewAuditEvent(AuditEvent{Tenant: r.Tenant, Actor: l.opts.Owner, Action: AuditRunDropped, Subject: r.ID.String(), Detail: r.Workflow + " version " + r.Version}))
+		if err != nil {
+			return RunCursor{}, done, err
+		}
+		if dropped {
+			done++
+		}
+	}
+	if len(runs) < limit {
+		return RunCursor{}, done, nil
+	}
+	last := runs[len(runs)-1]
+	return RunCursor{CreatedAt: last.CreatedAt, ID: last.ID}, done, nil
+}
+
+// knowsOperationOf reports whether a record of any operation of the run is left;
+// a tombstone is none.
+func (l *Ledger) knowsOperationOf(ctx context.Context, r *Run) (bool, error) {
+	f := Filter{Tenant: r.Tenant, Run: r.ID.String(), Limit: MaxPage}
+	for {
+		page, err := l.store.List(ctx, f)
+		if err != nil {
+			return false, err
+		}
+		for _, op := range page {
+			if !op.Retired {
+				return true, nil
+			}
+		}
+		if len(page) < f.Limit {
+			return false, nil
+		}
+		last := page[len(page)-1]
+		f.After = Cursor{CreatedAt: last.CreatedAt, ID: last.ID}
+	}
 }
 
 // forgotten reports whether nothing of a tombstone need be kept any more.

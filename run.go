@@ -94,6 +94,12 @@ type RunStore interface {
 	PutRun(ctx context.Context, r Run, notes ...AuditEvent) (stored *Run, applied bool, err error)
 	// LoadRun reads one run; nil if there is none.
 	LoadRun(ctx context.Context, id RunID) (*Run, error)
+	// AgedRuns returns at most limit runs of every tenant after a place, created
+	// before the time, oldest first, without inputs.
+	AgedRuns(ctx context.Context, after RunCursor, before time.Time, limit int) ([]*Run, error)
+	// DropRun removes a run that still has the revision, with its decisions, and
+	// notes the events in the same transaction; false: it has another, or is gone.
+	DropRun(ctx context.Context, r *Run, notes ...AuditEvent) (bool, error)
 	// ListRuns returns a page, newest first, without inputs.
 	ListRuns(ctx context.Context, f RunFilter) ([]*Run, error)
 }

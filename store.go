@@ -16,6 +16,7 @@ type Change struct {
 	DueGone bool          // remove the due row
 	Records []Record      // appended to the timeline
 	Slim    bool          // remove the timeline and side bodies: the row becomes a tombstone
+	Unshown []Digest      // documents of the operation's tenant to remove, with Slim only: what its approvers were shown
 	Tool    *ToolSwitch   // pause that goes with this change (credential refused, invariant broken); nil: none
 }
 

@@ -2,6 +2,7 @@ package oncewardtest
 
 import (
 	"context"
+	"time"
 
 	"github.com/onceward/onceward"
 )
@@ -28,4 +29,20 @@ func (s *FaultyStore) ListRuns(ctx context.Context, f onceward.RunFilter) ([]*on
 		return nil, err
 	}
 	return s.inner.ListRuns(ctx, f)
+}
+
+// AgedRuns implements onceward.Store.
+func (s *FaultyStore) AgedRuns(ctx context.Context, after onceward.RunCursor, before time.Time, limit int) ([]*onceward.Run, error) {
+	if err := s.readable("list old runs"); err != nil {
+		return nil, err
+	}
+	return s.inner.AgedRuns(ctx, after, before, limit)
+}
+
+// DropRun implements onceward.Store.
+func (s *FaultyStore) DropRun(ctx context.Context, r *onceward.Run, notes ...onceward.AuditEvent) (bool, error) {
+	if err := s.writable("drop run"); err != nil {
+		return false, err
+	}
+	return s.inner.DropRun(ctx, r, notes...)
 }

@@ -20,6 +20,7 @@ type auditConfig struct {
 // keepConfig is how long what belongs to no contract is kept.
 type keepConfig struct {
 	Audit time.Duration `yaml:"audit"` // 0: for ever
+	Runs  time.Duration `yaml:"runs"`  // finished ones, with their decisions; 0: for ever
 }
 
 // keyBytesMax is the longest text of a key.

@@ -117,7 +117,7 @@ func (cfg *config) readEnv(get func(string) string) error {
 		}
 		cfg.Proxied = v == "true"
 	}
-	for name, dst := range map[string]*time.Duration{"ONCEWARD_DRAIN": &cfg.Drain, "ONCEWARD_KEEP_AUDIT": &cfg.Keep.Audit} {
+	for name, dst := range map[string]*time.Duration{"ONCEWARD_DRAIN": &cfg.Drain, "ONCEWARD_KEEP_AUDIT": &cfg.Keep.Audit, "ONCEWARD_KEEP_RUNS": &cfg.Keep.Runs} {
 		v := get(name)
 		if v == "" {
 			continue
@@ -155,7 +155,7 @@ func (cfg *config) readFlags(flags *pflag.FlagSet) error {
 	if f := flags.Lookup("behind-tls-proxy"); f != nil && f.Changed {
 		cfg.Proxied = f.Value.String() == "true"
 	}
-	for name, dst := range map[string]*time.Duration{"drain": &cfg.Drain, "keep-audit": &cfg.Keep.Audit} {
+	for name, dst := range map[string]*time.Duration{"drain": &cfg.Drain, "keep-audit": &cfg.Keep.Audit, "keep-runs": &cfg.Keep.Runs} {
 		if f := flags.Lookup(name); f != nil && f.Changed {
 			v, err := flags.GetDuration(name)
 			if err != nil {

@@ -76,7 +76,7 @@ func (e *engine) start(ctx context.Context, cfg config, set inForce, force bool)
 	loops, stop := context.WithCancel(context.Background())
 	due := worker.NewDue(e.ledger, e.store, e.log)
 	wait := worker.Start(loops, onceward.SystemClock{}, e.log,
-		due, worker.NewStranded(e.ledger), worker.NewSwitches(e.ledger), worker.NewRetire(e.ledger), worker.NewReplays(e.ledger),
+		due, worker.NewStranded(e.ledger), worker.NewSwitches(e.ledger), worker.NewRetire(e.ledger), worker.NewRuns(e.ledger, cfg.Keep.Runs), worker.NewReplays(e.ledger),
 		worker.NewSeal(auditor), worker.NewTally(e.ledger), worker.NewInbox(e.ledger), worker.NewInboxDrop(e.ledger))
 	e.stop, e.finished = stop, func() { wait(); due.Wait() }
 	return nil
@@ -189,8 +189,14 @@ func newAuditor(cfg config, s onceward.Store) (*onceward.Auditor, error) {
 	if cfg.Keep.Audit < 0 || cfg.Keep.Audit > 0 && cfg.Keep.Audit < keepAuditMin {
 		return nil, &onceward.Error{Code: onceward.CodeConfigInvalid, Op: "read configuration", Message: "keep.audit is shorter than " + keepAuditMin.String(), Hint: "0 keeps the audit trail for ever; the EU AI Act asks deployers for six months of logs at least"}
 	}
+	if cfg.Keep.Runs < 0 || cfg.Keep.Runs > 0 && cfg.Keep.Runs < keepRunsMin {
+		return nil, &onceward.Error{Code: onceward.CodeConfigInvalid, Op: "read configuration", Message: "keep.runs is shorter than " + keepRunsMin.String(), Hint: "0 keeps runs for ever; a duplicate of their event can arrive as long as its sender retries"}
+	}
 	return &onceward.Auditor{Store: s, Now: s.Now, Key: key, Keep: cfg.Keep.Audit}, nil
 }
 
 // keepAuditMin is the shortest time for which the trail can be kept.
 const keepAuditMin = 24 * time.Hour
+
+// keepRunsMin is the shortest time for which a finished run can be kept.
+const keepRunsMin = 24 * time.Hour

@@ -40,6 +40,7 @@ func newServe() *cobra.Command {
 	f.Duration("drain", defaultDrain, "how long running attempts may take to end (ONCEWARD_DRAIN)")
 	f.String("audit-key", "", "Ed25519 key that signs the audit trail: env:NAME or file:PATH (ONCEWARD_AUDIT_KEY)")
 	f.Duration("keep-audit", 0, "how long the audit trail is kept; 0: for ever (ONCEWARD_KEEP_AUDIT)")
+	f.Duration("keep-runs", 0, "how long a finished run is kept, and its decisions; 0: for ever (ONCEWARD_KEEP_RUNS)")
 	f.String("sign-off", signOffOff, "off, or required: a contract that widens risk waits for both owners' yes (ONCEWARD_SIGN_OFF)")
 	f.String("log-level", "info", "debug, info, warn or error (ONCEWARD_LOG_LEVEL)")
 	f.BoolVar(&force, "reactivate", false, "put contract versions in force again that were superseded")

@@ -39,7 +39,7 @@ type BulkReplay struct {
 	Reason     string         `json:"reason"`
 	Actor      string         `json:"actor"`
 	Counts     map[string]int `json:"counts" doc:"How many operations have had each outcome so far."`
-	Results    []BulkResult   `json:"results,omitempty" doc:"Not in lists. In the order in which they were tried, the newest operation first."`
+	Results    []BulkResult   `json:"results,omitzero" doc:"Not in lists. In the order in which they were tried, the newest operation first."`
 	Cut        bool           `json:"cut,omitempty" doc:"More are selected than the 1000 that one replay takes on: start another one for the rest."`
 	Sentence   string         `json:"sentence,omitempty" doc:"Of a finished dry run: what has to be confirmed to replay also what needs it."`
 	CreatedAt  time.Time      `json:"created_at"`

@@ -141,6 +141,9 @@ func (d *data) put(w *store.Write, old *stored) {
 		due.ID, due.At, due.Since = w.Row.ID, store.Stored(due.At), store.Stored(due.Since)
 		d.due[w.Row.ID] = &due
 	}
+	for _, digest := range w.Change.Unshown {
+		delete(d.documents, documentKey{onceward.Tenant(w.Row.Tenant), digest})
+	}
 	if w.Change.Tool != nil {
 		d.setSwitch(*w.Change.Tool)
 	}

@@ -47,6 +47,11 @@ type (
 		tool  *onceward.ToolSwitch
 	}
 	memberRow struct{ id, owner onceward.OperationID }
+	shownRow  struct {
+		id     onceward.OperationID
+		tenant string
+		digest onceward.Digest
+	}
 )
 
 // Their columns, as the statements name them.
@@ -90,6 +95,11 @@ var (
 		{"reason", kindText, func(b []byte, r switchRow) []byte { return appendText(b, r.tool.Reason) }},
 		{"by", kindText, func(b []byte, r switchRow) []byte { return appendText(b, r.tool.By) }},
 		{"at", kindTime, func(b []byte, r switchRow) []byte { return appendTime(b, store.Stored(r.tool.At)) }},
+	}
+	shownFields = []field[shownRow]{
+		{"id", kindUUID, func(b []byte, r shownRow) []byte { return appendUUID(b, r.id) }},
+		{"tenant", kindText, func(b []byte, r shownRow) []byte { return appendText(b, r.tenant) }},
+		{"sha256", kindBytes, func(b []byte, r shownRow) []byte { return appendBytes(b, r.digest[:]) }},
 	}
 	memberFields = []field[memberRow]{
 		{"id", kindUUID, func(b []byte, r memberRow) []byte { return appendUUID(b, r.id) }},
@@ -233,6 +243,7 @@ func (b *batch) besides(params [][]byte) [][]byte {
 		settled, slim []onceward.OperationID
 		records       []recordRow
 		switches      []switchRow
+		unshown       []shownRow
 	)
 	for i := range b.all {
 		w := &b.all[i]
@@ -252,6 +263,9 @@ func (b *batch) besides(params [][]byte) [][]byte {
 		if w.Change.Slim {
 			slim = append(slim, id)
 		}
+		for _, d := range w.Change.Unshown {
+			unshown = append(unshown, shownRow{id, w.Row.Tenant, d})
+		}
 		if w.Change.Tool != nil {
 			switches = append(switches, switchRow{id, int32(i), w.Change.Tool})
 		}
@@ -261,7 +275,8 @@ func (b *batch) besides(params [][]byte) [][]byte {
 	params = appendArrays(params, goneFields, settled)
 	params = appendArrays(params, recordFields, records)
 	params = appendArrays(params, goneFields, slim)
-	return appendArrays(params, switchFields, switches)
+	params = appendArrays(params, switchFields, switches)
+	return appendArrays(params, shownFields, unshown)
 }
 
 // placeParams gives the claims and their aliases for placeStatement, and the

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
@@ -103,4 +104,33 @@ func durably(ctx context.Context, conn *pgx.Conn, notes []onceward.AuditEvent, s
 		return note(ctx, tx, notes)
 	})
 	return wrote, err
+}
+
+// AgedRuns lists old runs; see [onceward.RunStore].
+func (s *Store) AgedRuns(ctx context.Context, after onceward.RunCursor, before time.Time, limit int) (runs []*onceward.Run, err error) {
+	first := after == onceward.RunCursor{}
+	err = s.do(ctx, "list old runs", func(ctx context.Context, conn *pgx.Conn) error {
+		runs, err = runsOf(conn.Query(ctx, `select id, revision, token, body, null::bytea from runs
+where created_at < $1::timestamptz and ($2::boolean or (created_at, id) > ($3::timestamptz, $4::uuid)) order by created_at, id limit $5`,
+			optionalTime(before), first, optionalTime(after.CreatedAt), uuidOf(after.ID), limit))
+		return err
+	})
+	return runs, err
+}
+
+// DropRun removes a run; see [onceward.RunStore].
+func (s *Store) DropRun(ctx context.Context, r *onceward.Run, notes ...onceward.AuditEvent) (dropped bool, err error) {
+	err = s.do(ctx, "drop run", func(ctx context.Context, conn *pgx.Conn) error {
+		return inTx(ctx, conn, func(tx pgx.Tx) error {
+			tag, err := tx.Exec(ctx, "delete from runs where id = $1 and revision = $2", uuidOf(r.ID), r.Revision)
+			if dropped = tag.RowsAffected() == 1; err != nil || !dropped {
+				return err
+			}
+			if _, err := tx.Exec(ctx, "delete from decisions where run_id = $1", uuidOf(r.ID)); err != nil {
+				return err
+			}
+			return note(ctx, tx, notes)
+		})
+	})
+	return dropped, err
 }

@@ -161,6 +161,8 @@ select distinct on (u.tenant, u.tool) u.tenant, u.tool, u.paused, u.reason, u.by
 from `+from(s, many, switchFields, "u")+` where (u.id in (select id from applied)) is true
 order by u.tenant, u.tool, u.place desc
 on conflict (tenant, tool) do update set paused = excluded.paused, reason = excluded.reason, by = excluded.by, at = excluded.at`)
+	cte("unshown", `delete from documents d using `+from(s, many, shownFields, "u")+`
+where (u.id in (select id from applied)) is true and d.tenant = u.tenant and d.sha256 = u.sha256`)
 }
 
 // A claim with aliases is all or nothing. place puts all claims of the batch

@@ -171,6 +171,15 @@ func (t *transaction) beside(w *store.Write) error {
 			return err
 		}
 	}
+	for _, d := range w.Change.Unshown {
+		err := t.exec(`DELETE FROM documents WHERE tenant = ? AND sha256 = ?`, func(b *binder) {
+			b.text(w.Row.Tenant)
+			b.blob(d[:])
+		})
+		if err != nil {
+			return err
+		}
+	}
 	if err := t.putBodies(w); err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"time"
 
 	"github.com/onceward/onceward"
 	"github.com/onceward/onceward/store"
@@ -109,4 +110,42 @@ func (s *Store) ListRuns(ctx context.Context, f onceward.RunFilter) ([]*onceward
 		return nil, err
 	}
 	return runs, nil
+}
+
+// AgedRuns lists old runs; see [onceward.RunStore].
+func (s *Store) AgedRuns(ctx context.Context, after onceward.RunCursor, before time.Time, limit int) (runs []*onceward.Run, err error) {
+	err = s.readRaw(ctx, "list old runs", func(c *conn) error {
+		runs = nil
+		return c.query(`SELECT id, revision, token, body, NULL FROM runs
+			WHERE created_at < ?1 AND (?2 OR (created_at, id) > (?3, ?4)) ORDER BY created_at, id LIMIT ?5`, func(b *binder) {
+			b.time(before)
+			b.bool(after == onceward.RunCursor{})
+			b.time(after.CreatedAt)
+			b.blob(after.ID[:])
+			b.int(int64(limit))
+		}, func(r *rower) error {
+			run, err := r.run()
+			runs = append(runs, run)
+			return err
+		})
+	})
+	return runs, err
+}
+
+// DropRun removes a run; see [onceward.RunStore].
+func (s *Store) DropRun(ctx context.Context, r *onceward.Run, notes ...onceward.AuditEvent) (dropped bool, err error) {
+	err = s.write(ctx, "drop run", func(c *conn) error {
+		n, err := c.changed(`DELETE FROM runs WHERE id = ? AND revision = ?`, func(b *binder) {
+			b.blob(r.ID[:])
+			b.int(r.Revision)
+		})
+		if dropped = n == 1; err != nil || !dropped {
+			return err
+		}
+		if err := c.exec(`DELETE FROM decisions WHERE run_id = ?`, func(b *binder) { b.blob(r.ID[:]) }); err != nil {
+			return err
+		}
+		return s.note(c, notes)
+	})
+	return dropped, err
 }

@@ -14,6 +14,7 @@ var details = []situation{
 
 var tombstones = []situation{
 	{"SlimRemovesTimelineAndBodies", slimRemoves},
+	{"SlimRemovesWhatApproversWereShownOfItsTenantOnly", slimRemovesShowings},
 	{"TombstoneRefusesAClaimWithItsState", tombstoneRefuses},
 	{"RetiredKeyIsUsedAnewByCompareAndSet", retiredKeyIsUsedAnew},
 	{"RacingNewUsesOfARetiredKeyHaveOneWinner", racingNewUses},
@@ -277,5 +278,31 @@ func tombstoneIsListed(f *fixture) {
 	failed := onceward.StateFailed
 	for _, states := range [][]onceward.State{nil, {failed}, {failed, onceward.StateSucceeded}} {
 		f.equal(fmt.Sprint("the listing of ", states), []string{"k"}, f.list(onceward.Filter{States: states}))
+	}
+}
+
+func slimRemovesShowings(f *fixture) {
+	shown, upload, foreign := f.document("what was shown"), f.document("upload"), f.document("what was shown")
+	foreign.Tenant = "globex"
+	for _, d := range []onceward.Document{shown, upload, foreign} {
+		f.must(f.Store.PutDocument(f.ctx, d))
+	}
+	end := done(f.claimed("k"))
+	f.store(insert(f.claimed("k")))
+	f.store(update(end))
+	slim := update(next(end, func(o *onceward.Operation) { o.Attempts, o.Retired = nil, true }))
+	slim.Slim, slim.Unshown = true, []onceward.Digest{shown.Digest}
+	lost := slim
+	lost.Before, lost.Unshown = 7, []onceward.Digest{upload.Digest}
+	f.store(slim)
+	_, err := f.Store.Commit(f.ctx, []onceward.Change{lost})
+	f.must(err)
+	for _, c := range []struct {
+		doc  onceward.Document
+		left bool
+	}{{shown, false}, {upload, true}, {foreign, true}} {
+		got, err := f.other.LoadDocument(f.ctx, c.doc.Tenant, c.doc.Digest)
+		f.must(err)
+		f.equal("whether the document of "+string(c.doc.Tenant)+" is left", c.left, got != nil)
 	}
 }

@@ -16,6 +16,8 @@ var runRows = []situation{
 	{"RunsAreListedNewestFirst", runsAreListed},
 	{"AbsentRunIsNone", absentRun},
 	{"RunThatCannotBeStoredIsRefused", unstorableRun},
+	{"OldRunsAreListedOldestFirstOfEveryTenant", agedRuns},
+	{"DroppedRunTakesItsDecisionsAlong", droppedRun},
 }
 
 // newRun is the first row of a run.
@@ -172,6 +174,58 @@ func absentRun(f *fixture) {
 	if r := f.loadRun(f.newRun("t").ID); r != nil {
 		f.Fatalf("there is a run: %+v", r)
 	}
+}
+
+func agedRuns(f *fixture) {
+	var want []string
+	for i, t := range []onceward.Tenant{tenant, "globex", tenant, tenant} {
+		r := f.newRun(fmt.Sprint("aged-", i), func(r *onceward.Run) { r.Tenant, r.CreatedAt = t, f.origin.Add(time.Duration(i)*time.Second) })
+		f.putRun(r)
+		if i < 3 {
+			want = append(want, string(r.TriggerKey))
+		}
+	}
+	var got []string
+	for after := (onceward.RunCursor{}); ; {
+		page, err := f.other.AgedRuns(f.ctx, after, f.origin.Add(3*time.Second), 2)
+		f.must(err)
+		for _, r := range page {
+			f.equal("its input in the list", []byte(nil), r.Input)
+			got = append(got, string(r.TriggerKey))
+			after = onceward.RunCursor{CreatedAt: r.CreatedAt, ID: r.ID}
+		}
+		if len(page) < 2 {
+			break
+		}
+	}
+	f.equal("the old runs", want, got)
+}
+
+func droppedRun(f *fixture) {
+	r, other := f.newRun("dropped"), f.newRun("kept")
+	f.putRun(r)
+	f.putRun(other)
+	d, kept := f.newDecision(r.ID, "classify"), f.newDecision(other.ID, "classify")
+	f.putDecision(d)
+	f.putDecision(kept)
+	moved := r
+	moved.Revision = 2
+	for _, c := range []struct {
+		run  onceward.Run
+		want bool
+	}{{moved, false}, {r, true}, {r, false}} {
+		dropped, err := f.Store.DropRun(f.ctx, &c.run, someEvent(1))
+		f.must(err)
+		f.equal("whether it was dropped", c.want, dropped)
+	}
+	f.equal("the run", (*onceward.Run)(nil), f.loadRun(r.ID))
+	gone, err := f.other.LoadDecision(f.ctx, d.ID)
+	f.must(err)
+	f.equal("its decision", (*onceward.StepDecision)(nil), gone)
+	left, err := f.other.LoadDecision(f.ctx, kept.ID)
+	f.must(err)
+	f.equal("another run's decision", &kept, left)
+	f.equal("the events", []string{"subject 1"}, f.subjects(onceward.AuditQuery{}))
 }
 
 func unstorableRun(f *fixture) {
