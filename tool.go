@@ -92,7 +92,20 @@ type ToolInfo struct {
 	Horizon        time.Duration // longest time in which a duplicate can still arrive
 	KeepRecord     time.Duration // after a terminal state; 0: for ever
 	KeepTombstone  time.Duration // after KeepRecord, until the key is forgotten; 0: for ever
+	MCP            MCPTool       // what its attempts call; zero: they are HTTP requests
+	Forwarded      bool          // its input is a whole HTTP request, which the proxy makes it of
 }
+
+// MCPTool names a tool of an MCP server. The zero value names none.
+type MCPTool struct {
+	Server string // as its MCPServer document names it
+	Tool   string // as the server does; empty: the input says which
+}
+
+// DefinitionHeader is the header of a rendered call of an MCP server's tool that
+// holds the digest of the tool's definition under which the contract was made.
+// It is no header on any wire.
+const DefinitionHeader = "Onceward-Definition"
 
 // Rate bounds how often attempts of a tool start. The zero value is no bound.
 type Rate struct {

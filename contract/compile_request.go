@@ -2,6 +2,7 @@ package contract
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -30,6 +31,7 @@ func (c *compiler) request() {
 		scope: scopeRequest, headerScope: scopeHeader,
 	})
 	c.tool.request = t
+	c.mcpRequest(t, r)
 	if spec.Condition != nil && spec.Condition.By.value == "if_none_match" {
 		c.constantHeader(t, "If-None-Match", "*", spec.Condition.at, "spec.condition")
 	}
@@ -68,8 +70,52 @@ func (c *compiler) parts(p requestParts) *requestTemplate {
 		c.header(t, &p.headers.items[i], p)
 	}
 	c.body(t, p)
+	c.mcpParts(t, p)
 	return t
 }
+
+// mcpParts holds a call of an MCP server's tool to what one can carry.
+func (c *compiler) mcpParts(t *requestTemplate, p requestParts) {
+	if t.url == nil || !strings.HasPrefix(t.url.origin, mcpScheme) {
+		return
+	}
+	switch {
+	case p.method.value != "POST" || p.form.set || p.body.set || !p.json.set:
+		c.problem(p.at, p.field, "a call of a tool is a POST with json, its arguments")
+	case p.headers.set:
+		c.problem(p.headers.at, p.field+".headers", "a call of a tool has no headers: credentials are the server's, in its MCPServer")
+	case len(t.url.segments) != 1 || t.url.query != nil:
+		c.problem(p.url.at, p.field+".url", "a call of a tool goes to mcp://server/tool")
+	}
+	t.headers = nil // no Content-Type: the protocol has its own
+}
+
+// mcpRequest notes whether the attempts call an MCP server's tool.
+func (c *compiler) mcpRequest(t *requestTemplate, r *request) {
+	c.tool.mcp = t.url != nil && strings.HasPrefix(t.url.origin, mcpScheme)
+	switch {
+	case r.Definition.set && !c.tool.mcp:
+		c.problem(r.Definition.at, "spec.request.definition", "it is for requests to mcp://server/tool")
+	case r.Definition.set && !definitionPattern.MatchString(r.Definition.value):
+		c.problem(r.Definition.at, "spec.request.definition", "it is 64 lower-case hexadecimal digits, as onceward mcp definitions prints them")
+	case r.Definition.set:
+		t.headers = append(t.headers, headerTemplate{name: onceward.DefinitionHeader, value: &template{parts: []part{{literal: r.Definition.value}}}})
+	}
+	for _, k := range []struct {
+		there bool
+		at    pos
+		field string
+	}{
+		{c.doc.Spec.ProviderKey != nil && c.doc.Spec.ProviderKey.In.value != "json", c.doc.Spec.at, "spec.provider_key.in"},
+		{c.doc.Spec.Condition != nil && c.doc.Spec.Condition.By.value == "if_none_match", c.doc.Spec.at, "spec.condition.by"},
+	} {
+		if c.tool.mcp && k.there {
+			c.problem(k.at, k.field, "a call of a tool carries arguments and no headers")
+		}
+	}
+}
+
+var definitionPattern = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
 func (c *compiler) header(t *requestTemplate, h *namedPattern, p requestParts) {
 	field := p.field + ".headers." + h.name
@@ -341,6 +387,8 @@ func (c *compiler) probe() {
 		reference: c.single(&p.Reference, "spec.probe.reference", scopeItem),
 		ours:      c.expression(&p.Ours, "spec.probe.ours", scopeItem, cel.BoolType),
 	}
+	t.ofTool = t.request.url != nil && strings.HasPrefix(t.request.url.origin, mcpScheme)
+	t.readsError = strings.Contains(p.Found.value, "isError")
 	for _, program := range []*program{t.found, t.reference, t.ours} {
 		t.judgeInput = t.judgeInput || program != nil && len(program.uses.input) > 0
 	}

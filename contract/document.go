@@ -80,12 +80,15 @@ type condition struct {
 type request struct {
 	group
 	Method   choice   `field:"method,required" enum:"GET|HEAD|POST|PUT|PATCH|DELETE" doc:"The HTTP method."`
-	URL      pattern  `field:"url,required" doc:"The URL. The scheme and host are literal or ${env.NAME}; values in the path and in the query are percent-encoded where they stand."`
+	URL      pattern  `field:"url,required" doc:"The URL. The scheme and host are literal or ${env.NAME}; values in the path and in the query are percent-encoded where they stand. mcp://server/tool calls a tool of an MCPServer; json is its arguments then."`
 	Headers  patterns `field:"headers" doc:"Header fields. Only here may ${secret.NAME} stand."`
 	JSON     tree     `field:"json" doc:"A JSON body. A text that is one ${…} keeps the value's type; a lone ${input.path} copies the JSON token as it came, and its member is left out when the input has no such field."`
 	Form     patterns `field:"form" doc:"A form body (application/x-www-form-urlencoded). A lone ${input.path} that the input does not have is left out."`
 	Body     pattern  `field:"body" doc:"A body of text. Its Content-Type is text/plain unless a header says otherwise."`
 	Deadline span     `field:"deadline" default:"10s" doc:"The time for the whole exchange."`
+	// Definition is for requests to mcp://server/tool alone, which documents of
+	// kind MCPServer become.
+	Definition text `field:"definition" doc:"With mcp://server/tool: the digest of the tool's definition; see MCPServer."`
 }
 
 // lookup is a request that only reads.

@@ -48,6 +48,9 @@ func (c *compiler) info(root *node, text []byte) {
 	if spec.Probe != nil {
 		info.BlindSpots = spec.Probe.BlindSpots.value
 	}
+	if c.tool.mcp {
+		info.MCP = onceward.MCPTool{Server: c.tool.request.url.host, Tool: c.tool.request.url.constantSegment()}
+	}
 	info.Policy = c.policy()
 	info.Policy.ReviewWithin = spec.Review.Within.value
 	info.Policy.ReviewTeam = cmp.Or(spec.Review.Team.value, info.TechnicalOwner, info.BusinessOwner)

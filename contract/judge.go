@@ -64,6 +64,9 @@ func (t *Tool) Judge(op *onceward.Operation, ev *onceward.Evidence) onceward.Jud
 			return t.existsAlready(ev)
 		}
 	}
+	if t.mcp {
+		return t.byMCPDefault(ev)
+	}
 	j := t.byDefault(ev)
 	if unread && j.Verdict == onceward.VerdictDone {
 		return unreadable(ev)

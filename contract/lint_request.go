@@ -85,7 +85,7 @@ func loopback(host string) bool {
 
 func (l *linter) methods() {
 	r := l.spec.Request
-	if r == nil {
+	if r == nil || l.t.mcp {
 		return
 	}
 	reads := r.Method.value == "GET" || r.Method.value == "HEAD"

@@ -28,6 +28,7 @@ type loaded struct {
 	flows   []*Workflow
 	ups     []*Upstream
 	sources []*EventSource
+	servers []*MCPServer
 }
 
 // load reads one file. opts have their defaults.
@@ -78,6 +79,13 @@ func (l *loaded) document(raw rawDocument, filename string, opts Options) Proble
 		}
 		return problems
 	}
+	if root.member("kind").text == kindMCPServer {
+		server, tools, problems := loadMCPServer(root, filename, opts)
+		if server != nil {
+			l.servers, l.tools = append(l.servers, server), append(l.tools, tools...)
+		}
+		return problems
+	}
 	tool, problems := loadTool(root, raw, filename, opts)
 	if tool != nil {
 		l.tools = append(l.tools, tool)
@@ -118,9 +126,9 @@ func foreign(root *node, filename string) *Problem {
 	}
 	switch k := root.member("kind"); {
 	case k == nil:
-		return problem(root, "kind", "it is missing; it is Tool, Workflow, Upstream or Source")
-	case k.text != kindTool && k.text != kindWorkflow && k.text != kindUpstream && k.text != kindSource:
-		return problem(k, "kind", "this version reads documents of kind Tool, Workflow, Upstream and Source")
+		return problem(root, "kind", "it is missing; it is Tool, Workflow, Upstream, Source or MCPServer")
+	case k.text != kindTool && k.text != kindWorkflow && k.text != kindUpstream && k.text != kindSource && k.text != kindMCPServer:
+		return problem(k, "kind", "this version reads documents of kind Tool, Workflow, Upstream, Source and MCPServer")
 	}
 	return nil
 }
@@ -130,10 +138,11 @@ const APIVersion = "onceward/v1"
 
 // The kinds of documents.
 const (
-	kindTool     = "Tool"
-	kindWorkflow = "Workflow"
-	kindUpstream = "Upstream"
-	kindSource   = "Source"
+	kindTool      = "Tool"
+	kindWorkflow  = "Workflow"
+	kindUpstream  = "Upstream"
+	kindSource    = "Source"
+	kindMCPServer = "MCPServer"
 )
 
 // duplicates reports names that stand twice.
@@ -151,7 +160,7 @@ func (l *loaded) duplicates() Problems {
 		}
 		first[name.value] = w
 	}
-	return append(append(problems, l.upstreamsTwice()...), l.sourcesTwice()...)
+	return slices.Concat(problems, l.upstreamsTwice(), l.sourcesTwice(), l.serversTwice())
 }
 
 // sourcesTwice reports names that two sources have.
@@ -189,6 +198,23 @@ func (l *loaded) upstreamsTwice() (problems Problems) {
 	return problems
 }
 
+// serversTwice reports names that two MCP servers have.
+func (l *loaded) serversTwice() (problems Problems) {
+	servers := make(map[string]*MCPServer, len(l.servers))
+	for _, s := range l.servers {
+		name := &s.doc.Metadata.Name
+		if other, twice := servers[name.value]; twice {
+			problems = append(problems, Problem{
+				File: s.file, Line: name.at.line, Column: name.at.column, Field: "metadata.name",
+				Message: fmt.Sprintf("the server %s is also described in %s, line %d", name.value, other.file, other.doc.Metadata.Name.at.line),
+			})
+			continue
+		}
+		servers[name.value] = s
+	}
+	return problems
+}
+
 func duplicates(tools []*Tool) Problems {
 	var problems Problems
 	first := make(map[onceward.ToolName]*Tool, len(tools))
@@ -213,7 +239,11 @@ type Set struct {
 	flows   []*Workflow    // by name
 	ups     []*Upstream    // by name
 	sources []*EventSource // by name
+	servers []*MCPServer   // by name
 }
+
+// MCPServers lists the MCP servers by name. The slice must not be changed.
+func (s *Set) MCPServers() []*MCPServer { return s.servers }
 
 // Tools lists the tools by name. The slice must not be changed.
 func (s *Set) Tools() []*Tool { return s.tools }
@@ -276,13 +306,15 @@ func LoadDir(paths []string, opts Options) (*Set, error) {
 		all.tools, all.flows = append(all.tools, one.tools...), append(all.flows, one.flows...)
 		all.ups = append(all.ups, one.ups...)
 		all.sources = append(all.sources, one.sources...)
+		all.servers = append(all.servers, one.servers...)
 	}
 	if problems = append(problems, all.duplicates()...); len(problems) > 0 {
 		return nil, problems.err()
 	}
-	set := &Set{tools: all.tools, flows: all.flows, ups: all.ups, sources: all.sources}
+	set := &Set{tools: all.tools, flows: all.flows, ups: all.ups, sources: all.sources, servers: all.servers}
 	slices.SortFunc(set.ups, func(a, b *Upstream) int { return strings.Compare(a.Name(), b.Name()) })
 	slices.SortFunc(set.sources, func(a, b *EventSource) int { return strings.Compare(a.info.Name, b.info.Name) })
+	slices.SortFunc(set.servers, func(a, b *MCPServer) int { return strings.Compare(a.Name(), b.Name()) })
 	slices.SortFunc(set.flows, func(a, b *Workflow) int { return strings.Compare(a.info.Name, b.info.Name) })
 	slices.SortFunc(set.tools, func(a, b *Tool) int { return strings.Compare(string(a.info.Name), string(b.info.Name)) })
 	return set, nil

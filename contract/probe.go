@@ -22,6 +22,8 @@ type probeTemplate struct {
 	reference  *program // nil: the effects have no name
 	ours       *program // nil: every found effect is ours
 	judgeInput bool     // found, reference or ours look at the input
+	ofTool     bool     // it is a call of an MCP server's tool
+	readsError bool     // found looks at isError
 }
 
 // errNoProbe says that the contract has no look-up.
@@ -51,6 +53,9 @@ func (t *Tool) JudgeProbe(op *onceward.Operation, ev *onceward.Evidence) oncewar
 		return onceward.ProbeJudgement{Failure: statusFailure(ev.Status), RetryAfter: headerRetryAfter(ev)}
 	case ev.BodyCut || ev.BodyTooBig:
 		return inconclusive(onceward.ClassProtocol, "body_unreadable", "the look-up's answer is not all there")
+	}
+	if t.probe.ofTool && !t.probe.readsError && failedLook(ev.Body) {
+		return inconclusive(onceward.ClassProtocol, "tool_error", "the tool that looks the effect up reported an error")
 	}
 	v, err := t.operationVariables(op, t.probe.judgeInput)
 	if err != nil {

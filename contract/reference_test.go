@@ -25,7 +25,7 @@ func TestReferencePageSaysWhatTheLoaderReads(t *testing.T) {
 	}
 	page := string(data)
 	for name, part := range map[string]string{
-		"fields": "\n" + fieldTables(reflect.TypeFor[document](), true), "workflow": "\n" + fieldTables(reflect.TypeFor[workflowDocument](), false), "upstream": "\n" + fieldTables(reflect.TypeFor[upstreamDocument](), false), "source": "\n" + fieldTables(reflect.TypeFor[eventSourceDocument](), false), "lint": "\n" + lintTable(), "limits": "\n" + limitTable(), "cost": thousands(exprCostMax),
+		"fields": "\n" + fieldTables(reflect.TypeFor[document](), true), "workflow": "\n" + fieldTables(reflect.TypeFor[workflowDocument](), false), "upstream": "\n" + fieldTables(reflect.TypeFor[upstreamDocument](), false), "source": "\n" + fieldTables(reflect.TypeFor[eventSourceDocument](), false), "mcpserver": "\n" + fieldTables(reflect.TypeFor[mcpServerDocument](), false), "lint": "\n" + lintTable(), "limits": "\n" + limitTable(), "cost": thousands(exprCostMax),
 	} {
 		begin, end := "<!-- "+name+" -->", "<!-- /"+name+" -->"
 		before, rest, ok := strings.Cut(page, begin)

@@ -19,13 +19,14 @@ func Schema() []byte {
 		"$id":     schemaID,
 		"title":   "Onceward contract",
 		"$defs": map[string]any{
-			kindTool:     objectSchema(reflect.TypeFor[document]()),
-			kindWorkflow: objectSchema(reflect.TypeFor[workflowDocument]()),
-			kindSource:   objectSchema(reflect.TypeFor[eventSourceDocument]()),
-			kindUpstream: objectSchema(reflect.TypeFor[upstreamDocument]()),
+			kindTool:      objectSchema(reflect.TypeFor[document]()),
+			kindWorkflow:  objectSchema(reflect.TypeFor[workflowDocument]()),
+			kindSource:    objectSchema(reflect.TypeFor[eventSourceDocument]()),
+			kindUpstream:  objectSchema(reflect.TypeFor[upstreamDocument]()),
+			kindMCPServer: objectSchema(reflect.TypeFor[mcpServerDocument]()),
 		},
-		"allOf":    []any{kindSchema(kindTool), kindSchema(kindWorkflow), kindSchema(kindUpstream), kindSchema(kindSource)},
-		"required": []string{"kind"}, "properties": map[string]any{"kind": map[string]any{"enum": []string{kindTool, kindWorkflow, kindUpstream, kindSource}}},
+		"allOf":    []any{kindSchema(kindTool), kindSchema(kindWorkflow), kindSchema(kindUpstream), kindSchema(kindSource), kindSchema(kindMCPServer)},
+		"required": []string{"kind"}, "properties": map[string]any{"kind": map[string]any{"enum": []string{kindTool, kindWorkflow, kindUpstream, kindSource, kindMCPServer}}},
 	}
 	out, err := json.MarshalIndent(root, "", "  ")
 	if err != nil { // maps of plain values always marshal

@@ -76,7 +76,7 @@ func TestSchemaAndLoaderKnowTheSameFields(t *testing.T) {
 	if err := json.Unmarshal(Schema(), &root); err != nil {
 		t.Fatal(err)
 	}
-	for kind, typ := range map[string]reflect.Type{"Tool": reflect.TypeFor[document](), "Workflow": reflect.TypeFor[workflowDocument](), "Upstream": reflect.TypeFor[upstreamDocument](), "Source": reflect.TypeFor[eventSourceDocument]()} {
+	for kind, typ := range map[string]reflect.Type{"Tool": reflect.TypeFor[document](), "Workflow": reflect.TypeFor[workflowDocument](), "Upstream": reflect.TypeFor[upstreamDocument](), "Source": reflect.TypeFor[eventSourceDocument](), "MCPServer": reflect.TypeFor[mcpServerDocument]()} {
 		known := schemaPaths(root["$defs"].(map[string]any)[kind].(map[string]any), "")
 		read := loaderPaths(typ, "")
 		slices.Sort(known)
@@ -85,7 +85,7 @@ func TestSchemaAndLoaderKnowTheSameFields(t *testing.T) {
 			t.Errorf("loader and schema differ (-loader +schema):\n%s", diff)
 		}
 		// Every field takes part in the document that holds all of them.
-		name := map[string]string{"Tool": "everything.yaml", "Workflow": "everything_workflow.yaml", "Upstream": "everything_upstream.yaml", "Source": "everything_source.yaml"}[kind]
+		name := map[string]string{"Tool": "everything.yaml", "Workflow": "everything_workflow.yaml", "Upstream": "everything_upstream.yaml", "Source": "everything_source.yaml", "MCPServer": "everything_mcpserver.yaml"}[kind]
 		data, err := os.ReadFile("testdata/" + name)
 		if err != nil {
 			t.Fatal(err)
@@ -105,7 +105,7 @@ func TestSchemaAndLoaderKnowTheSameFields(t *testing.T) {
 
 // oneOfSeveral are fields of which a document can have only one.
 var oneOfSeveral = []string{
-	"metadata.technical_owner",
+	"metadata.technical_owner", "spec.command", "spec.dir", "spec.env", "spec.request.definition",
 	"spec.request.form", "spec.request.body", "spec.probe.request.form", "spec.probe.request.body",
 	"spec.source.request.json", "spec.source.request.body", "spec.source.request.headers",
 	"spec.audit.request.json", "spec.audit.request.form", "spec.audit.request.headers",
@@ -185,7 +185,7 @@ func TestSchemaAcceptsWhatLoads(t *testing.T) {
 func TestSchemaAndLoaderRefuseTheSame(t *testing.T) {
 	t.Parallel()
 	schema := published(t)
-	for file, typ := range map[string]reflect.Type{"testdata/everything.yaml": reflect.TypeFor[document](), "testdata/everything_workflow.yaml": reflect.TypeFor[workflowDocument](), "testdata/everything_upstream.yaml": reflect.TypeFor[upstreamDocument](), "testdata/everything_source.yaml": reflect.TypeFor[eventSourceDocument]()} {
+	for file, typ := range map[string]reflect.Type{"testdata/everything.yaml": reflect.TypeFor[document](), "testdata/everything_workflow.yaml": reflect.TypeFor[workflowDocument](), "testdata/everything_upstream.yaml": reflect.TypeFor[upstreamDocument](), "testdata/everything_source.yaml": reflect.TypeFor[eventSourceDocument](), "testdata/everything_mcpserver.yaml": reflect.TypeFor[mcpServerDocument]()} {
 		refuseTheSame(t, schema, file, typ)
 	}
 }
@@ -198,7 +198,7 @@ func refuseTheSame(t *testing.T, schema *jsonschema.Schema, file string, typ ref
 	}
 	root, _ := readYAML(file, rawDocument{text: data, line: 1})
 	for _, path := range nodePaths(root, "") {
-		if path == "" || strings.HasPrefix(path, "spec.input.") || strings.HasPrefix(path, "spec.steps[].schema.") || strings.Contains(path, "json.") || strings.HasPrefix(path, "spec.compensate.input.") || strings.HasPrefix(path, "spec.routes[].compensate.input.") || strings.HasPrefix(path, "spec.mappings") && strings.Contains(path, ".input.") {
+		if path == "" || strings.HasPrefix(path, "spec.input.") || strings.HasPrefix(path, "spec.steps[].schema.") || strings.HasPrefix(path, "spec.tools[].input.") || strings.Contains(path, "json.") || strings.HasPrefix(path, "spec.compensate.input.") || strings.HasPrefix(path, "spec.routes[].compensate.input.") || strings.HasPrefix(path, "spec.mappings") && strings.Contains(path, ".input.") {
 			continue // not of the language
 		}
 		for _, wrong := range []*node{{kind: nodeMap, members: []member{{name: "zzz", value: &node{kind: nodeNull}}}}, {kind: nodeNumber, text: "-1.5"}, {kind: nodeList, items: []*node{{kind: nodeNull}}}} {

@@ -38,7 +38,7 @@ func (b *templateBuilder) compileURL(src string, s scope) (*urlTemplate, error) 
 	u := &urlTemplate{}
 	head := t.parts[0].literal
 	scheme, rest, ok := strings.Cut(head, "://")
-	if !ok || scheme != "http" && scheme != "https" {
+	if !ok || scheme != "http" && scheme != "https" && scheme+"://" != mcpScheme {
 		if strings.ContainsAny(head, ":/") || len(t.parts) == 1 {
 			return nil, fmt.Errorf("the URL does not start with http:// or https://")
 		}
@@ -232,6 +232,19 @@ func (u *urlTemplate) render(v *variables) (string, error) {
 		return "", fmt.Errorf("the URL is longer than %d bytes", URLBytesMax)
 	}
 	return string(dst), nil
+}
+
+// constantSegment is the one segment of a path, decoded; empty: it depends on
+// the input, or there is not one.
+func (u *urlTemplate) constantSegment() string {
+	if len(u.segments) != 1 || u.segments[0].dynamic() || len(u.segments[0].parts) != 1 {
+		return ""
+	}
+	s, err := url.PathUnescape(u.segments[0].parts[0].literal)
+	if err != nil {
+		return ""
+	}
+	return s
 }
 
 func (s *urlPiece) dynamic() bool {

@@ -24,6 +24,7 @@ type Tool struct {
 
 	request     *requestTemplate // nil: the caller performs the write
 	forward     *forward         // a route of an upstream; nil: a tool of its own
+	mcp         bool             // the request is a call of an MCP server's tool
 	outcomes    []outcomeRule
 	judgesInput bool // a rule looks at the input
 	keyed       bool // the provider gets a key that it honours

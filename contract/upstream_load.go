@@ -153,6 +153,7 @@ func (c *upstreamCompiler) route(root *node, i int) *Tool {
 	inner.tool.immaterial = append(inner.tool.immaterial, forwardImmaterial...)
 	info := inner.tool.info
 	info.Policy.CallerCredentials = c.up.CallerCredentials()
+	info.Forwarded = true
 	c.up.routes = append(c.up.routes, Route{
 		Tool: info.Name, Method: method, Match: path, Keyless: r.Keyless.value == "pass", KeyRule: inner.tool.key != nil, path: pattern,
 	})

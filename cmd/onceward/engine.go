@@ -12,6 +12,7 @@ import (
 	"github.com/onceward/onceward/internal/crashpoint"
 	"github.com/onceward/onceward/internal/proxy"
 	"github.com/onceward/onceward/provider/httpcall"
+	"github.com/onceward/onceward/provider/mcpcall"
 	"github.com/onceward/onceward/worker"
 )
 
@@ -23,6 +24,7 @@ type engine struct {
 	held     *proxy.Held          // what callers of upstreams sent along
 	ups      []*contract.Upstream // in force
 	upsTo    func([]*contract.Upstream)
+	mcp      *mcpServers // behind the gateway
 	tools    *onceward.Registry
 	ledger   *onceward.Ledger
 	log      *slog.Logger
@@ -47,6 +49,7 @@ func startEngine(ctx context.Context, cfg config, force bool, log *slog.Logger) 
 		return nil, err
 	}
 	e := &engine{store: store, log: log, held: held, group: committer.New(store, committer.Options{}), client: httpcall.New(httpcall.Options{Version: versionText()})}
+	e.mcp = &mcpServers{client: mcpcall.New(mcpcall.Options{Wire: e.client, Version: versionText(), Log: log})}
 	e.tools = onceward.NewRegistry(store, contract.Compiler(heldOptions(held)))
 	e.tools.SignOff(contract.Comparer(), demanded)
 	e.tools.CompileWorkflows(contract.WorkflowCompiler(contractOptions()))
@@ -65,7 +68,7 @@ func (e *engine) start(ctx context.Context, cfg config, set inForce, force bool)
 	if err := e.activate(ctx, set, force); err != nil {
 		return err
 	}
-	e.ledger, err = onceward.New(onceward.Options{Store: e.store, Writer: e.group, Inbox: committer.NewInbox(e.store), Tools: e.tools, Provider: e.client, Log: e.log, CheckOutput: contract.CheckOutput, CrashPoint: crashpoint.FromEnv()})
+	e.ledger, err = onceward.New(onceward.Options{Store: e.store, Writer: e.group, Inbox: committer.NewInbox(e.store), Tools: e.tools, Provider: switchboard{http: e.client, mcp: e.mcp.client}, Log: e.log, CheckOutput: contract.CheckOutput, CrashPoint: crashpoint.FromEnv()})
 	if err != nil {
 		return err
 	}
@@ -119,6 +122,7 @@ const flushWait = 5 * time.Second
 
 func (e *engine) release() error {
 	e.group.Close()
+	e.mcp.client.Close()
 	e.client.Close()
 	return e.store.Close()
 }
@@ -129,12 +133,14 @@ type inForce struct {
 	flows   []onceward.Workflow
 	ups     []*contract.Upstream
 	sources []onceward.EventSource
+	servers []*contract.MCPServer
 }
 
 func (e *engine) activate(ctx context.Context, set inForce, force bool) error {
 	if err := e.tools.Activate(ctx, set.tools, force); err != nil {
 		return err
 	}
+	e.mcp.serve(set.servers)
 	e.tellHeld()
 	e.ups = set.ups
 	if err := e.tools.ActivateWorkflows(ctx, set.flows, force); err != nil {
@@ -155,6 +161,7 @@ func loadContracts(paths []string, opts contract.Options) (out inForce, err erro
 	for _, t := range set.Tools() {
 		out.tools = append(out.tools, t)
 	}
+	out.servers = set.MCPServers()
 	for _, w := range set.Workflows() {
 		out.flows = append(out.flows, w)
 	}

@@ -37,6 +37,7 @@ func newMCP() *cobra.Command {
 			return serveMCP(c.Context(), c, cfg)
 		},
 	}
+	c.AddCommand(newMCPDefinitions())
 	dbFlag(c)
 	contractsFlag(c)
 	c.Flags().Duration("drain", defaultDrain, "how long running attempts may take to end (ONCEWARD_DRAIN)")
@@ -56,7 +57,7 @@ func serveMCP(ctx context.Context, c *cobra.Command, cfg config) error {
 	if err != nil {
 		return err
 	}
-	g, err := cfg.gateway(e.ledger, log, nil)
+	g, err := cfg.gateway(e.ledger, e.mcp, log, nil)
 	if err != nil {
 		return errors.Join(err, e.close(cfg.Drain))
 	}
@@ -72,15 +73,15 @@ type nopCloser struct{ io.Writer }
 func (nopCloser) Close() error { return nil }
 
 // gateway is what serves tools, as the configuration says.
-func (cfg *config) gateway(l *onceward.Ledger, log *slog.Logger, who func(*http.Request) (onceward.Principal, error)) (*mcpgateway.Gateway, error) {
-	return mcpgateway.New(mcpgateway.Options{Ledger: l, Log: log, Authenticate: who, Refuse: httpapi.WriteProblem, Version: versionText(), AnswerWithin: cfg.MCP.AnswerWithin})
+func (cfg *config) gateway(l *onceward.Ledger, servers *mcpServers, log *slog.Logger, who func(*http.Request) (onceward.Principal, error)) (*mcpgateway.Gateway, error) {
+	return mcpgateway.New(mcpgateway.Options{Ledger: l, Upstreams: servers, Log: log, Authenticate: who, Refuse: httpapi.WriteProblem, Version: versionText(), AnswerWithin: cfg.MCP.AnswerWithin})
 }
 
 // withMCP serves the gateway's paths in front of another handler.
 func withMCP(next http.Handler, g *mcpgateway.Gateway) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		switch path := req.URL.Path; {
-		case path == mcpgateway.Path:
+		case path == mcpgateway.Path || strings.HasPrefix(path, mcpgateway.Path+"/"):
 			g.ServeHTTP(w, req)
 		case path == mcpgateway.MetadataPath || strings.HasPrefix(path, mcpgateway.MetadataPath+mcpgateway.Path):
 			g.Metadata(w, req)

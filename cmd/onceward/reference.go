@@ -36,7 +36,7 @@ func describe(b *strings.Builder, c *cobra.Command) {
 	if c.Hidden || c.Name() == "help" || c.Name() == "completion" {
 		return
 	}
-	if !c.HasSubCommands() {
+	if !c.HasSubCommands() || c.Args != nil { // a group that does something itself, as mcp
 		fmt.Fprintf(b, "\n## `%s`\n\n%s.\n", c.UseLine(), c.Short)
 		if c.Long != "" {
 			fmt.Fprintf(b, "\n%s\n", c.Long)

@@ -40,23 +40,29 @@ func markerOf(op *onceward.Operation, d onceward.Decision, retryAfter time.Durat
 }
 
 // operation answers a call from its operation.
-func (c *call) operation(a *onceward.Answer, info *onceward.ToolInfo) (*object, error) {
+func (c *call) operation(a *onceward.Answer, o *offer) (*object, error) {
 	op, m := a.Operation, markerOf(a.Operation, a.Decision, a.RetryAfter)
 	if op.State == onceward.StateSucceeded || op.State == onceward.StateCompensated {
-		return c.done(op, m, info)
+		return c.done(op, m, o)
 	}
 	return failure(sentence(op), m), nil
 }
 
 // done shows the stored result: the same bytes each time, with a marker. A
 // replay is never held to a schema again: it would make a done effect an error.
-func (c *call) done(op *onceward.Operation, m *marker, info *onceward.ToolInfo) (*object, error) {
+func (c *call) done(op *onceward.Operation, m *marker, o *offer) (*object, error) {
 	var out *object
 	switch {
 	case op.Result == nil || !op.Result.BodyKept:
-		return without(op, m, info, "what the provider answered is not kept"), nil
+		return without(op, m, o, "what the provider answered is not kept"), nil
 	case !c.who.SeesResult(op):
-		return without(op, m, info, "what the provider answered belongs to whoever asked first"), nil
+		return without(op, m, o, "what the provider answered belongs to whoever asked first"), nil
+	case o.info.MCP.Server != "":
+		var err error
+		if out, err = readObject(op.Result.Body); err != nil {
+			return nil, rpcError(onceward.Errorf(onceward.CodeInternal, "stored result of %s: %v", op.ID, err))
+		}
+		out.drop("resultType")
 	default:
 		out = httpResult(op.Result.Body)
 	}
@@ -80,22 +86,19 @@ func told(op *onceward.Operation, m *marker) string {
 // without tells of a done effect whose result is not shown. Where the tool
 // promises structured output, a client that misses it takes the answer for
 // broken unless it is marked as an error.
-func without(op *onceward.Operation, m *marker, info *onceward.ToolInfo, why string) *object {
+func without(op *onceward.Operation, m *marker, o *offer, why string) *object {
 	text := "It happened: operation " + op.ID.String() + " " + op.State.String()
 	if op.Reference != "" {
 		text += ", reference " + op.Reference
 	}
 	out := &object{}
 	out.put("content", []content{textContent(text + "; " + why + ". " + op.Advice().Sentence)})
-	if promisesOutput(info) {
+	if o.promisesOutput() {
 		out.put("isError", true)
 	}
 	out.set("_meta", metaWith(m))
 	return out
 }
-
-// promisesOutput reports whether clients hold the tool's results to a schema.
-func promisesOutput(*onceward.ToolInfo) bool { return false }
 
 // httpResult shows a provider's HTTP answer: as structured content if it is a
 // JSON object, and as text.

@@ -13,18 +13,28 @@ import (
 // call is one tools/call on its way.
 type call struct {
 	*Gateway
-	req    *mcp.CallToolRequest
+	name   string
+	args   json.RawMessage // as they came; may be nil
 	who    onceward.Principal
 	meta   map[string]any
-	header http.Header // nil on streams
-	modern bool        // the era without sessions
+	header http.Header                                                       // nil on streams
+	scope  string                                                            // the server whose tools alone are meant; empty: all tools
+	modern bool                                                              // the era without sessions
+	report func(ctx context.Context, progress float64, message string) error // nil: nobody asked for progress
+	ask    *mcp.CallToolRequest                                              // nil: its client cannot be asked anything
 }
 
 // callTool is the life of a call: who asks, what for, the operation, the answer.
 func (g *Gateway) callTool(ctx context.Context, req *mcp.CallToolRequest) (mcp.Result, error) {
-	c := &call{Gateway: g, req: req, who: g.who(ctx, req.Extra), meta: req.Params.GetMeta(), modern: req.ProtocolVersion() >= versionModern}
+	c := &call{Gateway: g, name: req.Params.Name, args: req.Params.Arguments, who: g.who(ctx, req.Extra), meta: req.Params.GetMeta(), scope: scopeOf(req.Extra),
+		modern: req.ProtocolVersion() >= versionModern, ask: req}
 	if req.Extra != nil {
 		c.header = req.Extra.Header
+	}
+	if token := req.Params.GetProgressToken(); token != nil {
+		c.report = func(ctx context.Context, progress float64, message string) error {
+			return req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: token, Progress: progress, Message: message})
+		}
 	}
 	out, err := c.answer(ctx)
 	if err != nil {
@@ -37,20 +47,24 @@ func (g *Gateway) callTool(ctx context.Context, req *mcp.CallToolRequest) (mcp.R
 }
 
 func (c *call) answer(ctx context.Context) (*object, error) {
-	if c.req.Params.Name == StatusTool {
+	if c.name == StatusTool {
 		return c.status(ctx)
 	}
-	tool, err := c.ledger.Tool(onceward.ToolName(c.req.Params.Name))
-	if onceward.Is(err, onceward.CodeToolNotFound) || err == nil && !offered(tool.Info(), c.who) {
-		return nil, unknownTool(c.req.Params.Name)
+	o := c.find(ctx, c.who, c.scope, c.name)
+	if o == nil {
+		return nil, unknownTool(c.name)
 	}
+	if o.pass {
+		return c.read(ctx, o)
+	}
+	tool, err := c.ledger.Tool(o.info.Name) // another version may be in force elsewhere
 	if err != nil {
 		return c.refused(err)
 	}
 	if ctx.Err() != nil { // the caller went away before anything was claimed: nothing happens
 		return nil, rpcError(onceward.Errorf(onceward.CodeCanceled, "the caller went away before anything was claimed"))
 	}
-	return c.operate(ctx, tool)
+	return c.operate(ctx, tool, o)
 }
 
 // operate makes the call an operation and waits for its end, not longer than
@@ -58,8 +72,8 @@ func (c *call) answer(ctx context.Context) (*object, error) {
 //
 // Why the context does not end the write: from the claim on the ledger works on
 // a context of its own. A caller that hangs up ends only its waiting.
-func (c *call) operate(ctx context.Context, tool onceward.Tool) (*object, error) {
-	in, err := c.intent(tool)
+func (c *call) operate(ctx context.Context, tool onceward.Tool, o *offer) (*object, error) {
+	in, err := c.intent(tool, o)
 	if err != nil {
 		return c.refused(err)
 	}
@@ -69,15 +83,24 @@ func (c *call) operate(ctx context.Context, tool onceward.Tool) (*object, error)
 	if err != nil {
 		return c.refused(err)
 	}
-	return c.operation(a, tool.Info())
+	return c.operation(a, o)
 }
 
 // arguments are the caller's, an empty object if there are none.
 func (c *call) arguments() json.RawMessage {
-	if raw := c.req.Params.Arguments; len(raw) > 0 && string(raw) != "null" {
-		return raw
+	if len(c.args) > 0 && string(c.args) != "null" {
+		return c.args
 	}
 	return json.RawMessage("{}")
+}
+
+// scopeOf is the server whose tools alone a request is about, by its path.
+func scopeOf(extra *mcp.RequestExtra) string {
+	if extra == nil || extra.TokenInfo == nil {
+		return ""
+	}
+	scope, _ := extra.TokenInfo.Extra[tokenScope].(string)
+	return scope
 }
 
 // who says who sends a message: as the HTTP handler found out, else as the

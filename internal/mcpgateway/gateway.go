@@ -3,6 +3,7 @@ package mcpgateway
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"log/slog"
 	"net/http"
 	"time"
@@ -42,6 +43,7 @@ type Options struct {
 	// AuthorizationServers are issuers whose access tokens Authenticate takes; the
 	// metadata of the protected resource names them.
 	AuthorizationServers []string
+	Upstreams            Upstreams // MCP servers behind this one; nil: none
 }
 
 // Gateway serves tools. It is safe for concurrent use.
@@ -49,8 +51,10 @@ type Gateway struct {
 	opts   Options
 	ledger *onceward.Ledger
 	log    *slog.Logger
-	server *mcp.Server
+	mcp    *mcp.Server
 	http   http.Handler
+	onward *http.Client // to servers, of what changes nothing
+	seal   [32]byte     // of sessions that are relayed
 }
 
 // New makes a gateway. CodeConfigInvalid: an option is missing or out of range.
@@ -74,13 +78,14 @@ func New(opts Options) (*Gateway, error) {
 	if opts.Authenticate == nil {
 		opts.Authenticate = func(*http.Request) (onceward.Principal, error) { return onceward.LocalPrincipal(), nil }
 	}
-	g := &Gateway{opts: opts, ledger: opts.Ledger, log: opts.Log}
-	g.server = mcp.NewServer(&mcp.Implementation{Name: "onceward", Title: "Onceward", Version: cmp.Or(opts.Version, "devel")}, &mcp.ServerOptions{
+	g := &Gateway{opts: opts, ledger: opts.Ledger, log: opts.Log, onward: onwardClient()}
+	rand.Read(g.seal[:]) // never fails (crypto/rand)
+	g.mcp = mcp.NewServer(&mcp.Implementation{Name: "onceward", Title: "Onceward", Version: cmp.Or(opts.Version, "devel")}, &mcp.ServerOptions{
 		Instructions: instructions,
 		Logger:       slog.New(slog.DiscardHandler),
 		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}},
 	})
-	g.server.AddReceivingMiddleware(g.intercept)
+	g.mcp.AddReceivingMiddleware(g.intercept)
 	g.http = g.handler()
 	return g, nil
 }

@@ -32,14 +32,20 @@ const (
 type whoKey struct{}
 
 // tokenWho is the principal in what the SDK hands to handlers.
-const tokenWho = "onceward"
+const (
+	tokenWho   = "onceward"
+	tokenScope = "onceward scope"
+)
+
+// scopeKey is, in the context of a request, the server whose tools alone it is about.
+type scopeKey struct{}
 
 // handler builds the way of an HTTP request: who asks, which era, the SDK.
 //
 // Why two handlers: one that keeps no sessions cannot ask a client of the older
 // era anything, and one that keeps them does not speak the newer one.
 func (g *Gateway) handler() http.Handler {
-	server := func(*http.Request) *mcp.Server { return g.server }
+	server := func(*http.Request) *mcp.Server { return g.mcp }
 	opts := func(stateless bool) *mcp.StreamableHTTPOptions {
 		return &mcp.StreamableHTTPOptions{Stateless: stateless, SessionTimeout: SessionTimeout, MaxRequestBodyBytes: BodyBytesMax, PropagateRequestCancellation: stateless,
 			DisableLocalhostProtection: true} // the webserver's guard checks Host and Origin
@@ -59,12 +65,12 @@ func (g *Gateway) handler() http.Handler {
 		if !ok {
 			return nil, auth.ErrInvalidToken
 		}
-		return &auth.TokenInfo{UserID: string(who.Tenant) + " " + who.String(), Expiration: time.Now().Add(time.Hour), Extra: map[string]any{tokenWho: who}}, nil
+		return &auth.TokenInfo{UserID: string(who.Tenant) + " " + who.String(), Expiration: time.Now().Add(time.Hour), Extra: map[string]any{tokenWho: who, tokenScope: ctx.Value(scopeKey{})}}, nil
 	}, nil)
 	return known(eras)
 }
 
-// ServeHTTP implements http.Handler for Path.
+// ServeHTTP implements http.Handler for Path, and for the paths of servers below it.
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	who, err := g.opts.Authenticate(req)
 	if err != nil {
@@ -79,7 +85,20 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		g.opts.Refuse(w, req, onceward.Errorf(onceward.CodeInternal, "the connection takes no deadline"))
 		return
 	}
-	clean := req.Clone(context.WithValue(req.Context(), whoKey{}, who))
+	ctx := context.WithValue(req.Context(), whoKey{}, who)
+	if server, below := strings.CutPrefix(req.URL.Path, Path+"/"); below {
+		u := g.server(server)
+		if u == nil {
+			g.opts.Refuse(w, req, onceward.Errorf(onceward.CodeRouteNotFound, "no MCP server of this name is behind this one"))
+			return
+		}
+		if u.URL != "" {
+			g.relay(w, req, who, u)
+			return
+		}
+		ctx = context.WithValue(ctx, scopeKey{}, u.Name)
+	}
+	clean := req.Clone(ctx)
 	clean.Header.Del("Cookie")
 	clean.Header.Set("Authorization", "Bearer known")
 	g.http.ServeHTTP(w, clean)

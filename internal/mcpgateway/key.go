@@ -21,8 +21,11 @@ const labelBytesMax = 200
 // contract derives from the arguments; the caller's; the digest of the material
 // arguments within a run. The IDs of messages, sessions and a model's calls are
 // never looked at: they are new whenever something is repeated.
-func (c *call) intent(tool onceward.Tool) (*onceward.Intent, error) {
+func (c *call) intent(tool onceward.Tool, o *offer) (*onceward.Intent, error) {
 	in := &onceward.Intent{Principal: c.who, Tool: tool.Info().Name, Input: c.arguments(), Wait: c.opts.AnswerWithin}
+	if o.input != nil {
+		in.Input = o.input(in.Input)
+	}
 	var err error
 	if in.CallerKey, err = c.callerKey(); err != nil {
 		return nil, err

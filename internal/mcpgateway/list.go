@@ -18,13 +18,7 @@ func (g *Gateway) listTools(ctx context.Context, req *mcp.ListToolsRequest) (mcp
 	if err := onceward.Authorize(who, onceward.ActionReadTools); err != nil {
 		return nil, rpcError(err)
 	}
-	tools := []json.RawMessage{}
-	for _, t := range g.ledger.Tools() {
-		if i := t.Info(); offered(i, who) {
-			tools = append(tools, definition(i).append(nil))
-		}
-	}
-	tools = append(tools, statusDefinition().append(nil))
+	tools := g.definitions(ctx, who, scopeOf(req.Extra))
 	out := &object{}
 	if req.ProtocolVersion() >= versionModern {
 		out.put("resultType", "complete")
@@ -35,21 +29,32 @@ func (g *Gateway) listTools(ctx context.Context, req *mcp.ListToolsRequest) (mcp
 	return &rawResult{object: out}, nil
 }
 
+// definitions are the tools that a principal may call, and the status tool.
+func (g *Gateway) definitions(ctx context.Context, who onceward.Principal, scope string) []json.RawMessage {
+	tools := []json.RawMessage{}
+	for _, o := range g.offers(ctx, who, scope) {
+		if d := o.definition(); d != nil {
+			tools = append(tools, d.append(nil))
+		}
+	}
+	return append(tools, statusDefinition().append(nil))
+}
+
 // offered reports whether a principal is shown a tool. What its callers perform
-// themselves cannot be called here.
+// themselves, and what is made of a whole HTTP request, cannot be called here.
 func offered(i *onceward.ToolInfo, who onceward.Principal) bool {
-	return !i.Policy.RemoteExecutor && who.Permits(i.Name, i.Policy.Effect) == nil
+	return !i.Policy.RemoteExecutor && !i.Forwarded && who.Permits(i.Name, i.Policy.Effect) == nil
 }
 
 // definition is a tool as clients see it. The hints are ours, each written out:
 // what is left out would be read as its default.
-func definition(i *onceward.ToolInfo) *object {
+func definition(i *onceward.ToolInfo, name string) *object {
 	o := &object{}
-	o.put("name", string(i.Name))
+	o.put("name", name)
 	if i.Description != "" {
 		o.put("description", i.Description)
 	}
-	o.set("inputSchema", json.RawMessage(`{"type":"object"}`))
+	o.set("inputSchema", json.RawMessage(anyObject))
 	if len(i.InputSchema) > 0 {
 		o.set("inputSchema", json.RawMessage(i.InputSchema))
 	}

@@ -4,16 +4,13 @@ import (
 	"context"
 	"sync"
 	"time"
-
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // reportProgress tells a caller that asked for it, now and then, that the
 // operation goes on: each that joined hears under its own token. stop returns
 // once nothing more is said.
 func (c *call) reportProgress(ctx context.Context) (stop func()) {
-	token := c.req.Params.GetProgressToken()
-	if token == nil {
+	if c.report == nil {
 		return func() {}
 	}
 	over := make(chan struct{})
@@ -30,8 +27,7 @@ func (c *call) reportProgress(ctx context.Context) (stop func()) {
 				return
 			case now := <-tick.C:
 				// Values rise; there is no total, for nobody knows the end.
-				p := &mcp.ProgressNotificationParams{ProgressToken: token, Progress: now.Sub(began).Seconds(), Message: "the operation is under way"}
-				if c.req.Session.NotifyProgress(ctx, p) != nil {
+				if c.report(ctx, now.Sub(began).Seconds(), "the operation is under way") != nil {
 					return
 				}
 			}

@@ -83,6 +83,16 @@ func (o *object) set(name string, value json.RawMessage) {
 	o.members = append(o.members, objectMember{name, value})
 }
 
+// drop takes a member out.
+func (o *object) drop(name string) {
+	for i := range o.members {
+		if o.members[i].name == name {
+			o.members = append(o.members[:i], o.members[i+1:]...)
+			return
+		}
+	}
+}
+
 // put is set with a value that is marshalled. What is put always can be.
 func (o *object) put(name string, value any) {
 	raw, err := marshal(value)

@@ -34,7 +34,8 @@ var shapes = map[onceward.Code]shape{
 	onceward.CodeConfigInvalid: shapeResult, onceward.CodeRateLimited: shapeResult, onceward.CodeOverloaded: shapeResult, onceward.CodeLedgerUnavailable: shapeResult,
 	onceward.CodeMayBeRecorded: shapeResult, onceward.CodeLedgerReadOnly: shapeResult, onceward.CodeLedgerForeign: shapeResult, onceward.CodeLedgerTooNew: shapeResult,
 	onceward.CodeLedgerCorrupt: shapeResult, onceward.CodeWriteConflict: shapeResult, onceward.CodeCanceled: shapeProtocol, onceward.CodeProviderUnreachable: shapeResult,
-	onceward.CodeInternal: shapeResult,
+	onceward.CodeInternal: shapeResult, onceward.CodeSourceNotFound: shapeProtocol, onceward.CodeEventNotFound: shapeProtocol, onceward.CodeSignatureInvalid: shapeProtocol,
+	onceward.CodeResultNotKept: shapeResult, onceward.CodePassedUnknown: shapeResult,
 }
 
 // refusalMark is what _meta says of a refusal.
@@ -49,7 +50,7 @@ type refusalMark struct {
 func (c *call) refused(err error) (*object, error) {
 	code := onceward.CodeOf(err)
 	if code.ForOperators() {
-		c.log.Error("call refused", "tool", c.req.Params.Name, "code", string(code), "error", err)
+		c.log.Error("call refused", "tool", c.name, "code", string(code), "error", err)
 	}
 	if shapes[code] == shapeProtocol {
 		return nil, rpcError(err)

@@ -16,7 +16,7 @@ import (
 // and output, until the client closes it and has its answers, or the context
 // ends. Everybody who can reach the streams is who.
 func (g *Gateway) ServeStream(ctx context.Context, in io.ReadCloser, out io.WriteCloser, who onceward.Principal) error {
-	return g.server.Run(context.WithValue(ctx, whoKey{}, who), &patient{Transport: &mcp.IOTransport{Reader: in, Writer: out}})
+	return g.mcp.Run(context.WithValue(ctx, whoKey{}, who), &patient{Transport: &mcp.IOTransport{Reader: in, Writer: out}})
 }
 
 // patient is a transport whose end of input is told only once everything that

@@ -1,0 +1,337 @@
+package mcpgateway
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/onceward/onceward"
+)
+
+// relayHeaders pass from a client to the server behind. A caller's credentials,
+// cookies and origin are not among them.
+var relayHeaders = []string{"Accept", "Content-Type", "Mcp-Protocol-Version", "Mcp-Method", "Mcp-Name", "Last-Event-Id", "Traceparent", "Tracestate"}
+
+// answerHeaders pass back.
+var answerHeaders = []string{"Content-Type", "Cache-Control", "Retry-After", "Allow"}
+
+const sessionHeader = "Mcp-Session-Id"
+
+// onwardClient follows no redirect: a POST that is sent again elsewhere is the
+// last thing to invite.
+func onwardClient() *http.Client {
+	return &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone(), CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+}
+
+// server finds a server behind this one.
+func (g *Gateway) server(name string) *Upstream {
+	for _, s := range g.servers() {
+		if s.Name == name {
+			return &s
+		}
+	}
+	return nil
+}
+
+// message is a JSON-RPC message of a client.
+type message struct {
+	ID     json.RawMessage `json:"id"`
+	Method string          `json:"method"`
+	Params struct {
+		Name      string          `json:"name"`
+		Arguments json.RawMessage `json:"arguments"`
+		Meta      map[string]any  `json:"_meta"`
+	} `json:"params"`
+}
+
+// relay passes a client's messages on to one server on streamable HTTP, as they
+// are. What is governed here does not pass: calls of tools that write become
+// operations, and lists of tools are answered with our names, hints and omissions.
+func (g *Gateway) relay(w http.ResponseWriter, req *http.Request, who onceward.Principal, u *Upstream) {
+	r := &relayed{Gateway: g, w: w, req: req, who: who, upstream: u}
+	if !r.takeSession() {
+		http.Error(w, "no such session", http.StatusNotFound)
+		return
+	}
+	if req.Method != http.MethodPost {
+		r.pass(nil, nil)
+		return
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, req.Body, BodyBytesMax))
+	if err != nil {
+		http.Error(w, "the body cannot be read, or is too long", http.StatusRequestEntityTooLarge)
+		return
+	}
+	// Why the strict parser: a member that stands twice must not mean one thing
+	// here and another there. Nor must a batch hide a call.
+	if n, err := onceward.ParseJSON(body); err != nil || n.Kind() != onceward.NodeObject {
+		r.refuse(http.StatusBadRequest, nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "the body is no single message"})
+		return
+	}
+	var m message
+	if err := json.Unmarshal(body, &m); err != nil && m.Method == "tools/call" {
+		r.refuse(http.StatusBadRequest, m.ID, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "the parameters cannot be read"})
+		return
+	}
+	r.post(&m, body)
+}
+
+// relayed is one request on its way to a server.
+type relayed struct {
+	*Gateway
+	w        http.ResponseWriter
+	req      *http.Request
+	who      onceward.Principal
+	upstream *Upstream
+	session  string // at the server
+}
+
+// post decides about one message.
+func (r *relayed) post(m *message, body []byte) {
+	if named := r.req.Header.Get("Mcp-Method"); named != "" && named != m.Method && m.Method != "" {
+		r.refuse(http.StatusBadRequest, m.ID, &jsonrpc.Error{Code: codeHeaderMismatch, Message: "Mcp-Method names another method than the body"})
+		return
+	}
+	switch m.Method {
+	case "tools/call":
+		r.call(m, body)
+	case "tools/list":
+		if err := onceward.Authorize(r.who, onceward.ActionReadTools); err != nil {
+			r.refuse(http.StatusOK, m.ID, rpcError(err))
+			return
+		}
+		r.pass(body, func(raw json.RawMessage) json.RawMessage { return r.rewrite(raw, m.ID) })
+	default:
+		r.pass(body, nil)
+	}
+}
+
+const codeHeaderMismatch = -32020
+
+// call makes a call an operation, or passes it if it only reads.
+func (r *relayed) call(m *message, body []byte) {
+	if named := r.req.Header.Get("Mcp-Name"); named != "" && named != m.Params.Name {
+		r.refuse(http.StatusBadRequest, m.ID, &jsonrpc.Error{Code: codeHeaderMismatch, Message: "Mcp-Name names another tool than the body"})
+		return
+	}
+	if err := onceward.Authorize(r.who, onceward.ActionSubmit); err != nil && m.Params.Name != StatusTool {
+		r.refuse(http.StatusOK, m.ID, rpcError(err))
+		return
+	}
+	c := &call{Gateway: r.Gateway, name: m.Params.Name, args: m.Params.Arguments, who: r.who, meta: m.Params.Meta, header: r.req.Header, scope: r.upstream.Name,
+		modern: r.req.Header.Get(versionHeader) >= versionModern}
+	if o := r.find(r.req.Context(), r.who, r.upstream.Name, m.Params.Name); o != nil && o.pass {
+		r.pass(body, nil)
+		return
+	}
+	out, err := c.answer(r.req.Context())
+	if err != nil {
+		r.refuse(http.StatusOK, m.ID, err)
+		return
+	}
+	if c.modern && out.get("resultType") == nil {
+		out.put("resultType", "complete")
+	}
+	r.reply(http.StatusOK, map[string]json.RawMessage{"jsonrpc": json.RawMessage(`"2.0"`), "id": m.ID, "result": out.append(nil)})
+}
+
+func (r *relayed) refuse(status int, id json.RawMessage, err error) {
+	var e *jsonrpc.Error
+	if !errors.As(err, &e) {
+		e = &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "internal error"}
+	}
+	if id == nil {
+		id = json.RawMessage("null")
+	}
+	r.reply(status, map[string]json.RawMessage{"jsonrpc": json.RawMessage(`"2.0"`), "id": id, "error": mustMarshal(e)})
+}
+
+func (r *relayed) reply(status int, answer map[string]json.RawMessage) {
+	r.w.Header().Set("Content-Type", "application/json")
+	r.w.Header().Set("Cache-Control", "no-store")
+	r.w.WriteHeader(status)
+	_, _ = r.w.Write(mustMarshal(answer)) // whoever hung up hears nothing
+}
+
+// pass sends a message on and streams the answer back. edit changes each message
+// of the answer; nil: none.
+func (r *relayed) pass(body []byte, edit func(json.RawMessage) json.RawMessage) {
+	out, err := r.onwardRequest(r.req.Context(), body)
+	if err != nil {
+		r.opts.Refuse(r.w, r.req, onceward.Errorf(onceward.CodeProviderUnreachable, "the MCP server %s cannot be asked", r.upstream.Name))
+		return
+	}
+	res, err := r.onward.Do(out)
+	if err != nil {
+		r.log.Warn("an MCP server cannot be reached", "server", r.upstream.Name, "error", err)
+		r.opts.Refuse(r.w, r.req, onceward.Errorf(onceward.CodeProviderUnreachable, "the MCP server %s cannot be reached", r.upstream.Name))
+		return
+	}
+	defer res.Body.Close()
+	for _, name := range answerHeaders {
+		if v := res.Header.Get(name); v != "" {
+			r.w.Header().Set(name, v)
+		}
+	}
+	if id := res.Header.Get(sessionHeader); id != "" {
+		r.w.Header().Set(sessionHeader, id+"."+r.sealed(id))
+	}
+	r.w.WriteHeader(res.StatusCode)
+	if edit == nil {
+		r.stream(res.Body)
+		return
+	}
+	r.edited(res, edit)
+}
+
+func (r *relayed) onwardRequest(ctx context.Context, body []byte) (*http.Request, error) {
+	out, err := http.NewRequestWithContext(ctx, r.req.Method, r.upstream.URL, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range relayHeaders {
+		if v := r.req.Header.Get(name); v != "" {
+			out.Header.Set(name, v)
+		}
+	}
+	for name, values := range r.req.Header {
+		if strings.HasPrefix(name, "Mcp-Param-") {
+			out.Header[name] = values
+		}
+	}
+	if r.session != "" {
+		out.Header.Set(sessionHeader, r.session)
+	}
+	if r.upstream.Headers == nil {
+		return out, nil
+	}
+	ours, err := r.upstream.Headers()
+	for _, h := range ours {
+		out.Header.Set(h.Name, h.Value)
+	}
+	return out, err
+}
+
+// stream copies as it comes.
+func (r *relayed) stream(body io.Reader) {
+	flush := http.NewResponseController(r.w)
+	_ = flush.Flush() // the head goes out before the first event
+	buf := make([]byte, 32<<10)
+	for {
+		n, err := body.Read(buf)
+		if n > 0 {
+			if _, failed := r.w.Write(buf[:n]); failed != nil {
+				return
+			}
+			_ = flush.Flush()
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// editBytesMax is the longest list of tools that is edited.
+const editBytesMax = 16 << 20
+
+// edited copies an answer whose messages are changed.
+func (r *relayed) edited(res *http.Response, edit func(json.RawMessage) json.RawMessage) {
+	body := io.LimitReader(res.Body, editBytesMax)
+	if !strings.HasPrefix(res.Header.Get("Content-Type"), "text/event-stream") {
+		raw, err := io.ReadAll(body)
+		if err == nil {
+			_, _ = r.w.Write(edit(raw))
+		}
+		return
+	}
+	lines := bufio.NewReader(body)
+	for {
+		line, err := lines.ReadBytes('\n')
+		if data, ok := bytes.CutPrefix(bytes.TrimRight(line, "\r\n"), []byte("data:")); ok && len(bytes.TrimSpace(data)) > 0 {
+			var one bytes.Buffer // an event's data is one line
+			if json.Compact(&one, edit(bytes.TrimSpace(data))) == nil {
+				line = append(append([]byte("data: "), one.Bytes()...), '\n')
+			}
+		}
+		if len(line) > 0 {
+			_, _ = r.w.Write(line)
+		}
+		if err != nil {
+			break
+		}
+	}
+	_ = http.NewResponseController(r.w).Flush() // the connection may be gone
+}
+
+// rewrite puts what is offered here in place of a server's list. Its other
+// members stay as they are.
+func (r *relayed) rewrite(raw json.RawMessage, id json.RawMessage) json.RawMessage {
+	m, err := readObject(raw)
+	if err != nil || !bytes.Equal(bytes.TrimSpace(m.get("id")), bytes.TrimSpace(id)) || m.get("result") == nil {
+		return raw
+	}
+	result, err := readObject(m.get("result"))
+	if err != nil {
+		return raw
+	}
+	var page []json.RawMessage
+	if json.Unmarshal(result.get("tools"), &page) != nil {
+		return raw
+	}
+	offered := map[string]*object{}
+	for _, o := range r.offers(r.req.Context(), r.who, r.upstream.Name) {
+		offered[o.tool] = o.definition()
+	}
+	kept := []json.RawMessage{}
+	for _, tool := range page {
+		var named struct {
+			Name string `json:"name"`
+		}
+		if json.Unmarshal(tool, &named) == nil && offered[named.Name] != nil {
+			kept = append(kept, offered[named.Name].append(nil))
+		}
+	}
+	if result.get("nextCursor") == nil {
+		kept = append(kept, statusDefinition().append(nil))
+	}
+	if result.get("cacheScope") != nil {
+		result.put("cacheScope", "private")
+	}
+	result.put("tools", kept)
+	m.set("result", result.append(nil))
+	return m.append(nil)
+}
+
+// takeSession reads the session of a request, which is of use only to whoever
+// opened it. It is true where there is none.
+func (r *relayed) takeSession() bool {
+	given := r.req.Header.Get(sessionHeader)
+	if given == "" {
+		return true
+	}
+	i := strings.LastIndexByte(given, '.')
+	if i < 0 || !hmac.Equal([]byte(given[i+1:]), []byte(r.sealed(given[:i]))) {
+		return false
+	}
+	r.session = given[:i]
+	return true
+}
+
+// sealed binds a server's session to a principal and to this process.
+func (r *relayed) sealed(session string) string {
+	h := hmac.New(sha256.New, r.seal[:])
+	for _, part := range []string{r.upstream.Name, string(r.who.Tenant), r.who.String(), session} {
+		_, _ = h.Write(append([]byte(part), 0)) // never fails (hash.Hash)
+	}
+	return hex.EncodeToString(h.Sum(nil)[:16])
+}

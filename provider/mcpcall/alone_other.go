@@ -1,0 +1,7 @@
+//go:build !unix
+
+package mcpcall
+
+import "os/exec"
+
+func alone(*exec.Cmd) {}
