@@ -138,6 +138,22 @@ $(SENDERS):
 	npm install --no-audit --no-fund --ignore-scripts --prefix tools/senders stripe@23.1.0 standardwebhooks@1.1.1 @octokit/webhooks-methods@6.0.0 \
 		@octokit/webhooks-examples@7.6.1 twilio@6.3.1 @slack/bolt@5.1.0 @hubspot/api-client@13.5.0
 
+CLIENT_PACKAGES := examples/clients/node_modules/.package-lock.json
+CLIENT_BUILT    := clients/typescript/dist/index.js
+
+.PHONY: clients
+clients: $(CLIENT_BUILT) ## run clients against the program: our own, and SDKs and agents that we did not write
+	@if ! command -v python3 >/dev/null; then echo 'python3 is missing; install it: apt-get install python3' >&2; exit 3; fi
+	go test -tags clients -count=1 -timeout $(TEST_TIMEOUT) $(TESTFLAGS) ./examples/clients
+
+$(CLIENT_PACKAGES): examples/clients/package.json examples/clients/package-lock.json
+	npm ci --no-audit --no-fund --ignore-scripts --prefix examples/clients
+	@touch $@
+
+$(CLIENT_BUILT): $(CLIENT_PACKAGES) $(wildcard clients/typescript/src/*.ts) clients/typescript/tsconfig.json
+	examples/clients/node_modules/.bin/tsc -p clients/typescript
+	@touch $@
+
 .PHONY: clean
 clean: ## remove what this file builds
 	rm -rf bin

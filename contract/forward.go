@@ -25,6 +25,9 @@ type forward struct {
 	base     string   // the URL that targets go below
 	host     string
 	held     Held
+
+	recoverURL    *urlTemplate // nil: nothing stands for an answer that is gone
+	recoverStatus int
 }
 
 // Held is what a proxy holds of the requests under way, by operation. It is safe

@@ -48,6 +48,21 @@ func hasField(fields []onceward.HeaderField, name string) bool {
 	return slices.ContainsFunc(fields, func(f onceward.HeaderField) bool { return strings.EqualFold(f.Name, name) })
 }
 
+// Recover returns where the object of a done operation is read whose own answer
+// is gone, and the status that the answer had; ok is false where the contract
+// names no such read, or what it needs is not kept.
+func (t *Tool) Recover(op *onceward.Operation) (address string, status int, ok bool) {
+	if t.forward == nil || t.forward.recoverURL == nil || op.Reference == "" || op.Input == nil {
+		return "", 0, false
+	}
+	v, err := t.operationVariables(op, true)
+	if err != nil {
+		return "", 0, false
+	}
+	address, err = t.forward.recoverURL.render(v)
+	return address, t.forward.recoverStatus, err == nil
+}
+
 // Sendable is onceward.CallerBound's.
 func (t *Tool) Sendable(op *onceward.Operation) bool {
 	if t.forward == nil || !t.forward.caller {

@@ -35,10 +35,18 @@ type upstreamSpec struct {
 
 type upstreamRoute struct {
 	group
-	Name        text   `field:"name,required" doc:"The route's name: with the upstream's before it, the name of its tool."`
-	Match       text   `field:"match,required" doc:"Method and path below url: POST /repos/{owner}/{repo}/issues. {name} is one segment, in input.path.name; {name...} at the end is the rest of the path."`
-	Description text   `field:"description" doc:"What the write does, for people."`
-	Deadline    span   `field:"deadline" doc:"The time for the whole exchange. Default: that of the upstream."`
-	Keyless     choice `field:"keyless" enum:"refuse|pass" default:"refuse" doc:"What happens to a request without a key, where there is no key rule: a refusal, or it passes once and without an operation."`
-	Spec        spec   `field:",inline" omit:"executor|input|request|hosts"`
+	Name        text      `field:"name,required" doc:"The route's name: with the upstream's before it, the name of its tool."`
+	Match       text      `field:"match,required" doc:"Method and path below url: POST /repos/{owner}/{repo}/issues. {name} is one segment, in input.path.name; {name...} at the end is the rest of the path."`
+	Description text      `field:"description" doc:"What the write does, for people."`
+	Deadline    span      `field:"deadline" doc:"The time for the whole exchange. Default: that of the upstream."`
+	Keyless     choice    `field:"keyless" enum:"refuse|pass" default:"refuse" doc:"What happens to a request without a key, where there is no key rule: a refusal, or it passes once and without an operation."`
+	Recover     *recovery `field:"recover" doc:"How to answer where the write is known to be done and its own answer is not: it was lost, and a look-up found the effect, or it was too long to be kept. Absent: 410 with the reference."`
+	Spec        spec      `field:",inline" omit:"executor|input|request|hosts"`
+}
+
+// recovery is a read whose answer stands for the write's own.
+type recovery struct {
+	group
+	URL    pattern `field:"url,required" doc:"Where the object is, over input and operation: operation.reference is its name. On the upstream's own host."`
+	Status count   `field:"status" default:"200" doc:"The status that the write's own answer has, such as 201."`
 }

@@ -143,6 +143,7 @@ func (c *upstreamCompiler) route(root *node, i int) *Tool {
 		pattern: pattern, material: doc.material(), caller: c.up.CallerCredentials(), base: c.up.base, host: c.up.host, held: c.opts.Held,
 	}
 	inner.compile(alone, alone.appendJSON(nil))
+	inner.recovery(r.Recover, inner.tool.forward)
 	for _, p := range inner.problems {
 		p.Field = strings.Replace(p.Field, "spec.", field+".", 1)
 		c.problems = append(c.problems, p)
@@ -158,6 +159,22 @@ func (c *upstreamCompiler) route(root *node, i int) *Tool {
 		Tool: info.Name, Method: method, Match: path, Keyless: r.Keyless.value == "pass", KeyRule: inner.tool.key != nil, path: pattern,
 	})
 	return inner.tool
+}
+
+// recovery compiles the read whose answer stands for the write's own.
+func (c *compiler) recovery(r *recovery, f *forward) {
+	if r == nil {
+		return
+	}
+	u, err := c.builder.compileURL(r.URL.value, scopeProbe)
+	c.fault(r.URL.at, "spec.recover.url", err)
+	switch {
+	case err == nil && !strings.HasPrefix(f.base+"/", u.origin+"/"):
+		c.problem(r.URL.at, "spec.recover.url", "it is on another host than the upstream")
+	case r.Status.value < 200 || r.Status.value > 299:
+		c.problem(r.Status.at, "spec.recover.status", "it is a status of success: 200 to 299")
+	}
+	f.recoverURL, f.recoverStatus = u, r.Status.value
 }
 
 // routeMethods are the methods that a route may name.

@@ -14,6 +14,7 @@ const (
 	operationHeader = "Onceward-Operation"
 	attemptHeader   = "Onceward-Attempt"
 	decisionHeader  = "Onceward-Decision"
+	recoveredHeader = "Onceward-Recovered" // the write's answer is gone: this is the object as it is now
 	replayedHeader  = "Idempotent-Replayed"
 )
 
@@ -32,6 +33,9 @@ func (x *exchange) answer(a *onceward.Answer, s *sink) error {
 		}
 		if r, ok := s.answer(); ok { // too long to be kept
 			x.write(&r)
+			return nil
+		}
+		if x.recovered(op) {
 			return nil
 		}
 		return &onceward.Error{Code: onceward.CodeResultNotKept, OperationID: op.ID, Message: referenced("it is done", op)}

@@ -23,9 +23,21 @@ func (x *exchange) passRead() error {
 	if err != nil {
 		return err
 	}
-	out, err := http.NewRequestWithContext(x.req.Context(), x.req.Method, x.up.URL(x.target), http.NoBody)
+	res, err := x.read(x.req.Method, x.up.URL(x.target), fields)
 	if err != nil {
-		return onceward.Errorf(onceward.CodeInvalidRequest, "the address cannot be read")
+		return err
+	}
+	defer res.Body.Close()
+	x.copyHeader(passable(res.Header))
+	x.w.WriteHeader(res.StatusCode)
+	return x.copyBody(res)
+}
+
+// read asks the upstream. The caller closes the answer's body.
+func (x *exchange) read(method, address string, fields []onceward.HeaderField) (*http.Response, error) {
+	out, err := http.NewRequestWithContext(x.req.Context(), method, address, http.NoBody)
+	if err != nil {
+		return nil, onceward.Errorf(onceward.CodeInvalidRequest, "the address cannot be read")
 	}
 	out.Header.Set("User-Agent", "") // none of ours, where the caller sent none
 	for _, f := range fields {
@@ -36,12 +48,48 @@ func (x *exchange) passRead() error {
 	}
 	res, err := x.up.reads.RoundTrip(out)
 	if err != nil {
-		return &onceward.Error{Code: onceward.CodeProviderUnreachable, Op: "pass read", Message: "the upstream " + x.up.Name() + " gave no answer"}
+		return nil, &onceward.Error{Code: onceward.CodeProviderUnreachable, Op: "pass read", Message: "the upstream " + x.up.Name() + " gave no answer"}
+	}
+	return res, nil
+}
+
+// recoverer is a tool that knows where the object of a done operation is read.
+type recoverer interface {
+	Recover(op *onceward.Operation) (address string, status int, ok bool)
+}
+
+// recovered answers with the object as it is now, where the write is known to be
+// done and its own answer is gone; false if that cannot be had.
+func (x *exchange) recovered(op *onceward.Operation) bool {
+	tool, err := x.opts.Ledger.Tool(op.Tool)
+	if err != nil {
+		return false
+	}
+	r, ok := tool.(recoverer)
+	if !ok {
+		return false
+	}
+	address, status, ok := r.Recover(op)
+	if !ok {
+		return false
+	}
+	fields, err := x.passed()
+	if err != nil {
+		return false
+	}
+	res, err := x.read(http.MethodGet, address, without(fields, "content-type", "idempotency-key", "x-idempotency-key"))
+	if err != nil {
+		return false
 	}
 	defer res.Body.Close()
+	if res.StatusCode != http.StatusOK {
+		return false
+	}
 	x.copyHeader(passable(res.Header))
-	x.w.WriteHeader(res.StatusCode)
-	return x.copyBody(res)
+	x.w.Header().Set(recoveredHeader, "true")
+	x.w.WriteHeader(status)
+	_ = x.copyBody(res) // it ends the connection itself where the body is cut
+	return true
 }
 
 // copyBody hands a body on as it comes.

@@ -19,6 +19,8 @@ func generated() map[string][]byte {
 		"testdata/openapi.json":          document,
 		"../../docs/reference/http.md":   httpPage(document),
 		"../../docs/reference/errors.md": errorsPage(),
+
+		"../../clients/typescript/src/api.ts": typescript(document),
 	}
 }
 
