@@ -42,6 +42,7 @@ const (
 	ActionSignContracts Action = "sign contracts"
 	ActionReadAudit     Action = "read the audit trail"
 	ActionReadReports   Action = "read reports"
+	ActionReadMetrics   Action = "read metrics" // of the whole server
 
 	ActionDeliver      Action = "deliver events" // by a sender's signature, as the principal of its source
 	ActionReadEvents   Action = "read events"    // payloads included
@@ -88,6 +89,7 @@ var rights = map[Action][]Role{
 	ActionSignContracts: {RoleApprover},
 	ActionReadAudit:     {RoleAuditor},
 	ActionReadReports:   {RoleOperator, RoleAuditor},
+	ActionReadMetrics:   {RoleOperator, RoleAuditor},
 
 	ActionDeliver:      {RoleCaller},
 	ActionReadEvents:   {RoleOperator, RoleAuditor},

@@ -44,6 +44,7 @@ func (l *Ledger) change(ctx context.Context, op *Operation, d decide) (*Operatio
 			return op, fmt.Errorf("record operation %s: %w", op.ID, err)
 		}
 		if applied {
+			l.measure(op, stored, fs)
 			l.carryOut(stored, out)
 			l.wakeSerial(ctx, stored)
 			return stored, nil
@@ -217,6 +218,7 @@ func (l *Ledger) carryOut(op *Operation, out []Consequence) {
 		case PauseTool: // committed with the row, and told once for all that found it paused: write
 		case RaiseAlarm:
 			l.log.Error("alarm", "tool", op.Tool, "tenant", op.Tenant, "operation", op.ID.String(), "reason", o.Reason)
+			l.measureAlarm(op, o.Reason)
 			if l.opts.Alarm != nil {
 				l.opts.Alarm(op, o.Reason)
 			}

@@ -31,23 +31,29 @@ func (l *Ledger) dispatch(op *Operation, t Tool, mark *liveMark) <-chan *Operati
 func (l *Ledger) attempt(op *Operation, t Tool) *Operation {
 	number := op.Attempt()
 	lease := l.clock.localAt(op.Running().LeaseUntil)
-	ev, stopped := l.send(op, t, lease)
+	var span Span
+	ev, stopped := l.send(op, t, lease, &span)
 	l.crash("dispatch.after_response")
 	if stopped != nil && ev.Reach.NothingSent() {
+		l.exchanged(span, &ev, VerdictNotDone.String(), Failure{Class: ClassUnavailable, Code: "stopped"})
 		return l.recordOutcome(op, fact{evidence: &ev, event: AttemptNotDone{Attempt: number, Sent: Sent{Reach: ev.Reach}, Free: true,
 			Failure: Failure{Class: ClassUnavailable, Code: "stopped", Message: stopped.Error(), Retryable: true}}})
 	}
 	j := t.Judge(op, &ev)
+	l.measureDispatch(op, &ev, j.Verdict)
 	if ev.ErrorCode == secretMissing { // as a refused credential: the tool is paused, nothing burns its budget
 		j.Failure.Class, j.Failure.Code = ClassAuth, secretMissing
 	}
+	l.exchanged(span, &ev, j.Verdict.String(), j.Failure)
 	return l.recordOutcome(op, l.settleByLook(op, t, &ev, j, number))
 }
 
 // send puts the one write of an attempt on the wire. The error says why the
 // fence stopped it before its first byte, if it did.
-func (l *Ledger) send(op *Operation, t Tool, lease time.Time) (_ Evidence, stopped error) {
+func (l *Ledger) send(op *Operation, t Tool, lease time.Time, span *Span) (_ Evidence, stopped error) {
 	started := l.clock.now()
+	req := *op.Request
+	*span = l.traced(op, SpanAttempt, &req)
 	notSent := func(code, text string) Evidence {
 		return Evidence{Reach: ReachNotDialled, StartedAt: started, EndedAt: l.clock.now(), ErrorClass: ClassConnection, ErrorCode: code, ErrorText: text}
 	}
@@ -60,7 +66,6 @@ func (l *Ledger) send(op *Operation, t Tool, lease time.Time) (_ Evidence, stopp
 		return notSent(secretMissing, "a secret of the contract cannot be read"), nil
 	}
 	info := t.Info()
-	req := *op.Request
 	req.Header = append(append([]HeaderField(nil), req.Header...), secrets...)
 	var tap AnswerTap
 	if bound, ok := t.(CallerBound); ok {
@@ -192,6 +197,7 @@ func (l *Ledger) recordOutcome(op *Operation, f fact) *Operation {
 	f.actor = l.opts.Owner
 	pause := recordRetryFirst
 	until := l.opts.Clock.Now().Add(recordGiveUp)
+	stalled := false
 	l.crash("record.before_commit")
 	for {
 		stored, err := l.change(ctx, op, func(now *Operation, _ time.Time) ([]fact, error) {
@@ -205,6 +211,11 @@ func (l *Ledger) recordOutcome(op *Operation, f fact) *Operation {
 			return stored
 		}
 		l.log.Warn("outcome not recorded yet", "operation", op.ID.String(), "error", err)
+		if !stalled {
+			stalled = true
+			l.live.stall(op)
+			defer l.live.over(op)
+		}
 		if Poisoned(err) && f.evidence != nil {
 			f = withoutBody(f) // a poisoned outcome is recorded lean, never dropped
 			continue

@@ -36,6 +36,10 @@ type Options struct {
 	// CheckOutput holds the output of a decision to a JSON Schema that its request
 	// brought (contract.CheckOutput); nil: such requests are refused.
 	CheckOutput func(schema, output []byte) error
+	// Meter is told what is counted and measured; nil: nobody is.
+	Meter Meter
+	// Tracer is told of every exchange with a provider; nil: nobody is.
+	Tracer Tracer
 	// Alarm is called when somebody has to know; nil: logged only.
 	Alarm func(op *Operation, reason string)
 }
@@ -59,6 +63,8 @@ type Ledger struct {
 	replicas replicas
 	tokens   tokens
 	tallies  tallies
+	meter    Meter
+	backlog  backlog
 	beating  chan struct{} // holds a token while a beat is under way
 	wake     chan struct{}
 	arrivals chan struct{}
@@ -88,10 +94,13 @@ func New(opts Options) (*Ledger, error) {
 	if opts.Owner == "" {
 		opts.Owner = "r_" + hex.EncodeToString(randomBytes(8))
 	}
+	if opts.Meter == nil {
+		opts.Meter = NoMeter{}
+	}
 	l := &Ledger{
 		opts: opts, store: opts.Store, writer: opts.Writer, inbox: opts.Inbox, tools: opts.Tools, provider: opts.Provider, log: opts.Log,
 		clock: &ledgerClock{local: opts.Clock}, wake: make(chan struct{}, 1), arrivals: make(chan struct{}, 1), beating: make(chan struct{}, 1), draining: make(chan struct{}), gone: make(chan struct{}),
-		crew: crew{work: make(chan func())},
+		crew: crew{work: make(chan func())}, meter: opts.Meter,
 	}
 	if l.writer == nil {
 		l.writer = DirectWriter{opts.Store}

@@ -14,11 +14,12 @@ import (
 // Invariant: whatever this process claimed and has not recorded is at or after
 // the low-water mark, so that its first attempts can be found if it dies.
 type liveAttempts struct {
-	mu    sync.Mutex
-	marks map[*liveMark]struct{}
-	count map[OperationID]int       // marks per operation
-	lost  map[OperationID]time.Time // outcomes that could not be recorded: creation times
-	told  time.Time                 // the newest low-water mark that went into a beat
+	mu      sync.Mutex
+	marks   map[*liveMark]struct{}
+	count   map[OperationID]int     // marks per operation
+	lost    map[OperationID]loss    // outcomes that could not be recorded
+	stalled map[*Operation]ToolName // outcomes whose record failed and is tried again
+	told    time.Time               // the newest low-water mark that went into a beat
 }
 
 // liveMark is one claim or attempt of this process. Two requests that race for
@@ -28,13 +29,19 @@ type liveMark struct {
 	created time.Time // of the operation
 }
 
+// loss is an outcome that could not be recorded.
+type loss struct {
+	created time.Time // of the operation
+	tool    ToolName
+}
+
 // add marks an operation. overtaken says that a beat has told of a low-water
 // mark past its creation: that beat would not lead to it.
 func (a *liveAttempts) add(op *Operation) (m *liveMark, overtaken bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.marks == nil {
-		a.marks, a.count, a.lost = map[*liveMark]struct{}{}, map[OperationID]int{}, map[OperationID]time.Time{}
+		a.marks, a.count, a.lost = map[*liveMark]struct{}{}, map[OperationID]int{}, map[OperationID]loss{}
 	}
 	m = &liveMark{op.ID, op.CreatedAt}
 	a.marks[m] = struct{}{}
@@ -55,7 +62,7 @@ func (a *liveAttempts) remove(m *liveMark) {
 func (a *liveAttempts) lose(op *Operation) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.lost[op.ID] = op.CreatedAt
+	a.lost[op.ID] = loss{op.CreatedAt, op.Tool}
 }
 
 // found forgets a lost one: it is settled otherwise now.
@@ -65,8 +72,24 @@ func (a *liveAttempts) found(id OperationID) {
 	delete(a.lost, id)
 }
 
-// losses lists the lost ones and their creation times.
-func (a *liveAttempts) losses() map[OperationID]time.Time {
+// stall notes that an outcome could not be recorded yet; over takes that back.
+func (a *liveAttempts) stall(op *Operation) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.stalled == nil {
+		a.stalled = map[*Operation]ToolName{}
+	}
+	a.stalled[op] = op.Tool
+}
+
+func (a *liveAttempts) over(op *Operation) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.stalled, op)
+}
+
+// losses lists the lost ones.
+func (a *liveAttempts) losses() map[OperationID]loss {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return maps.Clone(a.lost)
@@ -89,9 +112,9 @@ func (a *liveAttempts) lowWater(now time.Time) time.Time {
 			low = m.created
 		}
 	}
-	for _, created := range a.lost {
-		if created.Before(low) {
-			low = created
+	for _, lost := range a.lost {
+		if lost.created.Before(low) {
+			low = lost.created
 		}
 	}
 	if low.After(a.told) {
@@ -112,6 +135,12 @@ func (f *inflight) add() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.n++
+}
+
+func (f *inflight) count() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.n
 }
 
 func (f *inflight) done() {

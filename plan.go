@@ -127,9 +127,11 @@ func (l *Ledger) Replay(ctx context.Context, p Principal, id OperationID, reason
 	op := plan.Operation
 	switch plan.Verdict {
 	case ReplayRefuse:
+		l.measureRefused(op, l.clock.now())
 		return op, &Error{Code: CodeReplayRefused, Op: "replay operation", OperationID: id, Message: plan.Reasons[0], Hint: "read the plan: GET /v1/operations/{id}/replay"}
 	case ReplayConfirm:
 		if sentence != plan.Sentence {
+			l.measureRefused(op, l.clock.now())
 			return op, &Error{Code: CodeConfirmationNeeded, Op: "replay operation", OperationID: id, Message: plan.Reasons[0],
 				Hint: fmt.Sprintf("confirm with exactly this sentence: %q", plan.Sentence)}
 		}

@@ -14,11 +14,14 @@ func (l *Ledger) look(op *Operation, t Tool) (ProbeJudgement, Evidence, time.Tim
 		return ProbeJudgement{Failure: Failure{Class: ClassProtocol, Code: "probe_not_rendered", Message: "the look-up cannot be rendered", Retryable: true}}, Evidence{StartedAt: began, EndedAt: began}, began
 	}
 	l.crash("probe.before_send")
-	info := t.Info()
-	ev := l.provider.Send(l.detached, req, SendOptions{SecretHeader: fieldNames(req.Header), Deadline: info.Policy.ProbeDeadline, Hosts: info.Hosts, JudgeBytes: info.JudgeBytes})
+	info, names := t.Info(), fieldNames(req.Header)
+	span := l.traced(op, SpanProbe, req)
+	ev := l.provider.Send(l.detached, req, SendOptions{SecretHeader: names, Deadline: info.Policy.ProbeDeadline, Hosts: info.Hosts, JudgeBytes: info.JudgeBytes})
 	l.crash("probe.after_response")
 	l.toLedgerTime(&ev, began)
-	return t.JudgeProbe(op, &ev), ev, began
+	j := t.JudgeProbe(op, &ev)
+	l.exchanged(span, &ev, probeWord(j), j.Failure)
+	return j, ev, began
 }
 
 // oursOf returns the references of the found effects that are ours.

@@ -168,12 +168,12 @@ func (l *Ledger) Strand(ctx context.Context, limit int) (more bool, err error) {
 // dropFoundLosses lets go of outcomes that this process could not record and
 // that are settled by now, or were never claimed.
 func (l *Ledger) dropFoundLosses(ctx context.Context, now time.Time) error {
-	for id, created := range l.live.losses() {
+	for id, lost := range l.live.losses() {
 		op, err := l.writer.Read(ctx, id)
 		if err != nil {
 			return err
 		}
-		if op == nil && now.Sub(created) < forgetAfter {
+		if op == nil && now.Sub(lost.created) < forgetAfter {
 			continue // its commit may still be on the way
 		}
 		if op == nil || op.State != StateEffectPending {

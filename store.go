@@ -141,6 +141,7 @@ type Store interface {
 	InboxStore
 	AuditStore
 	TallyStore
+	BacklogStore
 	TokenStore
 	SessionStore
 	SigningStore

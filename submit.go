@@ -175,6 +175,7 @@ func (l *Ledger) claim(ctx context.Context, in *Intent, t Tool, p *Prepared, s s
 		return l.lostClaim(ctx, &op, stored)
 	}
 	l.crash("claim.after_commit")
+	l.measure(&op, stored, fs)
 	l.carryOut(stored, out)
 	if stored, err = l.applyEarly(context.WithoutCancel(ctx), stored); err != nil {
 		l.log.Warn("early approvals not looked at", "operation", stored.ID.String(), "error", err) // the next request does

@@ -83,9 +83,10 @@ func (l *Ledger) count(p Principal, tool ToolName, a *Answer, err error) {
 	case err == nil:
 		d = a.Decision
 	}
-	if _, err := l.tools.Active(tool); err != nil {
+	if _, unknown := l.tools.Active(tool); unknown != nil {
 		tool = "" // a stranger's words make no buckets
 	}
+	l.measureAnswer(tool, d, err)
 	l.tallies.add(l.clock.now(), tallyKey{tenant: p.Tenant, tool: tool, decision: d}, 1)
 }
 

@@ -16,6 +16,7 @@ const (
 // commit writes a batch and answers everybody in it. Nobody is answered before
 // it is known what became of the commit, or retryFor is over.
 func (c *Committer) commit(batch []*entry) {
+	c.opts.Meter.Record(onceward.MetricBatch, float64(len(batch)), onceward.Labels{})
 	changes := make([]onceward.Change, len(batch))
 	for i, e := range batch {
 		changes[i] = e.change

@@ -12,6 +12,7 @@ import (
 type Options struct {
 	QueueMax int            // changes that may wait; default DefaultQueueMax
 	Clock    onceward.Clock // nil: the system's
+	Meter    onceward.Meter // nil: nobody is told
 }
 
 // DefaultQueueMax is how many changes may wait unless the options say.
@@ -56,6 +57,9 @@ func New(store onceward.Store, opts Options) *Committer {
 	if opts.Clock == nil {
 		opts.Clock = onceward.SystemClock{}
 	}
+	if opts.Meter == nil {
+		opts.Meter = onceward.NoMeter{}
+	}
 	c := &Committer{store: store, opts: opts, reads: newReader(store), ready: make(chan struct{}, 1), done: make(chan struct{})}
 	go c.run()
 	return c
@@ -95,6 +99,11 @@ func (c *Committer) Depth() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return len(c.queue)
+}
+
+// Gauges tells a meter how many changes wait.
+func (c *Committer) Gauges(m onceward.Meter) {
+	m.Set(onceward.MetricQueue, []onceward.Sample{{Value: float64(c.Depth())}})
 }
 
 // Close commits what is queued and stops. Later writes get CodeLedgerUnavailable.

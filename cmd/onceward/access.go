@@ -115,7 +115,7 @@ func (a *access) guarded(e *engine, log *slog.Logger) (*guarded, error) {
 			return nil, err
 		}
 	}
-	api, err := httpapi.New(httpapi.Options{Ledger: e.ledger, Log: log, Authenticate: who.Authenticate})
+	api, err := httpapi.New(httpapi.Options{Ledger: e.ledger, Log: log, Metrics: e.metrics.Handler(), Authenticate: who.Authenticate})
 	if err != nil {
 		return nil, err
 	}

@@ -37,6 +37,7 @@ type config struct {
 	Keep      keepConfig    `yaml:"keep"`
 	SignOff   string        `yaml:"sign_off"`
 	MCP       mcpConfig     `yaml:"mcp"`
+	Metrics   string        `yaml:"metrics_listen"`
 }
 
 // The defaults.
@@ -94,13 +95,13 @@ func (cfg *config) readFile(c *cobra.Command) error {
 	dec := yaml.NewDecoder(bytes.NewReader(data), yaml.Strict())
 	if err := dec.Decode(cfg); err != nil {
 		return &onceward.Error{Code: onceward.CodeConfigInvalid, Op: "read configuration", Message: name + ": " + yaml.FormatError(err, false, false),
-			Hint: "the members are db, listen, contracts, server, token, token_file, drain, log_level, auth, tls_cert, tls_key, behind_tls_proxy, hosts, oidc, audit, keep, sign_off and mcp"}
+			Hint: "the members are db, listen, contracts, server, token, token_file, drain, log_level, auth, tls_cert, tls_key, behind_tls_proxy, hosts, oidc, audit, keep, sign_off, metrics_listen and mcp"}
 	}
 	return nil
 }
 
 func (cfg *config) readEnv(get func(string) string) error {
-	for name, dst := range map[string]*string{"ONCEWARD_DB": &cfg.DB, "ONCEWARD_LISTEN": &cfg.Listen, "ONCEWARD_SERVER": &cfg.Server, "ONCEWARD_TOKEN": &cfg.Token, "ONCEWARD_TOKEN_FILE": &cfg.TokenFile, "ONCEWARD_AUTH": &cfg.Auth, "ONCEWARD_TLS_CERT": &cfg.TLSCert, "ONCEWARD_TLS_KEY": &cfg.TLSKey, "ONCEWARD_LOG_LEVEL": &cfg.LogLevel, "ONCEWARD_AUDIT_KEY": &cfg.Audit.Key, "ONCEWARD_SIGN_OFF": &cfg.SignOff} {
+	for name, dst := range map[string]*string{"ONCEWARD_DB": &cfg.DB, "ONCEWARD_LISTEN": &cfg.Listen, "ONCEWARD_SERVER": &cfg.Server, "ONCEWARD_TOKEN": &cfg.Token, "ONCEWARD_TOKEN_FILE": &cfg.TokenFile, "ONCEWARD_AUTH": &cfg.Auth, "ONCEWARD_TLS_CERT": &cfg.TLSCert, "ONCEWARD_TLS_KEY": &cfg.TLSKey, "ONCEWARD_LOG_LEVEL": &cfg.LogLevel, "ONCEWARD_AUDIT_KEY": &cfg.Audit.Key, "ONCEWARD_SIGN_OFF": &cfg.SignOff, "ONCEWARD_METRICS_LISTEN": &cfg.Metrics} {
 		if v := get(name); v != "" {
 			*dst = v
 		}
@@ -133,7 +134,7 @@ func (cfg *config) readEnv(get func(string) string) error {
 
 func (cfg *config) readFlags(flags *pflag.FlagSet) error {
 	for name, dst := range map[string]*string{"db": &cfg.DB, "listen": &cfg.Listen, "server": &cfg.Server, "log-level": &cfg.LogLevel, "audit-key": &cfg.Audit.Key,
-		"token": &cfg.Token, "token-file": &cfg.TokenFile, "auth": &cfg.Auth, "tls-cert": &cfg.TLSCert, "tls-key": &cfg.TLSKey, "sign-off": &cfg.SignOff} {
+		"token": &cfg.Token, "token-file": &cfg.TokenFile, "auth": &cfg.Auth, "tls-cert": &cfg.TLSCert, "tls-key": &cfg.TLSKey, "sign-off": &cfg.SignOff, "metrics-listen": &cfg.Metrics} {
 		if f := flags.Lookup(name); f != nil && f.Changed {
 			*dst = f.Value.String()
 		}

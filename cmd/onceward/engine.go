@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"os"
 	"time"
 
 	"github.com/onceward/onceward"
@@ -11,6 +12,7 @@ import (
 	"github.com/onceward/onceward/contract"
 	"github.com/onceward/onceward/internal/crashpoint"
 	"github.com/onceward/onceward/internal/proxy"
+	"github.com/onceward/onceward/internal/telemetry"
 	"github.com/onceward/onceward/provider/httpcall"
 	"github.com/onceward/onceward/provider/mcpcall"
 	"github.com/onceward/onceward/worker"
@@ -28,6 +30,8 @@ type engine struct {
 	tools    *onceward.Registry
 	ledger   *onceward.Ledger
 	log      *slog.Logger
+	metrics  *telemetry.Registry
+	tracer   *telemetry.Tracer // nil: nobody wants spans
 	stop     context.CancelFunc
 	finished func()
 }
@@ -48,7 +52,9 @@ func startEngine(ctx context.Context, cfg config, force bool, log *slog.Logger) 
 	if err != nil {
 		return nil, err
 	}
-	e := &engine{store: store, log: log, held: held, group: committer.New(store, committer.Options{}), client: httpcall.New(httpcall.Options{Version: versionText()})}
+	metrics := telemetry.NewRegistry(versionText())
+	store = telemetry.Store(store, metrics)
+	e := &engine{store: store, log: log, held: held, metrics: metrics, group: committer.New(store, committer.Options{Meter: metrics}), client: httpcall.New(httpcall.Options{Version: versionText()})}
 	e.mcp = &mcpServers{client: mcpcall.New(mcpcall.Options{Wire: e.client, Version: versionText(), Log: log})}
 	e.tools = onceward.NewRegistry(store, contract.Compiler(heldOptions(held)))
 	e.tools.SignOff(contract.Comparer(), demanded)
@@ -68,19 +74,29 @@ func (e *engine) start(ctx context.Context, cfg config, set inForce, force bool)
 	if err := e.activate(ctx, set, force); err != nil {
 		return err
 	}
-	e.ledger, err = onceward.New(onceward.Options{Store: e.store, Writer: e.group, Inbox: committer.NewInbox(e.store), Tools: e.tools, Provider: switchboard{http: e.client, mcp: e.mcp.client}, Log: e.log, CheckOutput: contract.CheckOutput, CrashPoint: crashpoint.FromEnv()})
+	opts := onceward.Options{Store: e.store, Writer: e.group, Inbox: committer.NewInbox(e.store), Tools: e.tools, Provider: switchboard{http: e.client, mcp: e.mcp.client}, Log: e.log, Meter: e.metrics, CheckOutput: contract.CheckOutput, CrashPoint: crashpoint.FromEnv()}
+	if e.tracer, err = telemetry.NewTracer(ctx, versionText(), os.Getenv, e.log); err != nil {
+		return err
+	}
+	if e.tracer != nil {
+		opts.Tracer = e.tracer
+	}
+	e.ledger, err = onceward.New(opts)
 	if err != nil {
 		return err
 	}
 	if err := e.ledger.Start(ctx); err != nil {
 		return err
 	}
+	e.metrics.OnScrape(e.ledger.Gauges)
+	e.metrics.OnScrape(e.group.Gauges)
 	auditor.Actor = e.ledger.Owner()
 	loops, stop := context.WithCancel(context.Background())
 	due := worker.NewDue(e.ledger, e.store, e.log)
-	wait := worker.Start(loops, onceward.SystemClock{}, e.log,
+	clock := onceward.SystemClock{}
+	wait := worker.Start(loops, clock, e.log, worker.Metered(e.metrics,
 		due, worker.NewStranded(e.ledger), worker.NewSwitches(e.ledger), worker.NewRetire(e.ledger), worker.NewRuns(e.ledger, cfg.Keep.Runs), worker.NewReplays(e.ledger),
-		worker.NewSeal(auditor), worker.NewTally(e.ledger), worker.NewInbox(e.ledger), worker.NewInboxDrop(e.ledger))
+		worker.NewSeal(auditor), worker.NewTally(e.ledger), worker.NewBacklog(e.ledger, clock), worker.NewInbox(e.ledger), worker.NewInboxDrop(e.ledger))...)
 	e.stop, e.finished = stop, func() { wait(); due.Wait() }
 	return nil
 }
@@ -114,6 +130,11 @@ func (e *engine) close(drain time.Duration) error {
 	last, done := context.WithTimeout(context.Background(), flushWait)
 	defer done()
 	err = errors.Join(err, e.ledger.FlushTallies(last))
+	if e.tracer != nil {
+		if err := e.tracer.Close(last); err != nil {
+			e.log.Warn("the last spans were not sent", "error", err)
+		}
+	}
 	return errors.Join(err, e.release())
 }
 

@@ -42,6 +42,7 @@ func newServe() *cobra.Command {
 	f.Duration("keep-audit", 0, "how long the audit trail is kept; 0: for ever (ONCEWARD_KEEP_AUDIT)")
 	f.Duration("keep-runs", 0, "how long a finished run is kept, and its decisions; 0: for ever (ONCEWARD_KEEP_RUNS)")
 	f.String("sign-off", signOffOff, "off, or required: a contract that widens risk waits for both owners' yes (ONCEWARD_SIGN_OFF)")
+	f.String("metrics-listen", "", "a further address that serves /metrics only, to whoever reaches it (ONCEWARD_METRICS_LISTEN)")
 	f.String("log-level", "info", "debug, info, warn or error (ONCEWARD_LOG_LEVEL)")
 	f.BoolVar(&force, "reactivate", false, "put contract versions in force again that were superseded")
 	return c
@@ -73,6 +74,11 @@ func serve(ctx context.Context, c *cobra.Command, cfg config, force bool) error 
 		return errors.Join(err, l.Close(), e.close(cfg.Drain))
 	}
 	log.Info("serving", "address", a.scheme()+l.Addr().String(), "contracts", len(e.ledger.Tools()), "replica", e.ledger.Owner(), "version", versionText())
+	stopMetrics, err := serveMetrics(ctx, cfg.Metrics, e.metrics.Handler(), log)
+	if err != nil {
+		return errors.Join(err, l.Close(), e.close(cfg.Drain))
+	}
+	defer stopMetrics()
 	stopReload := e.reloadOnHangup(ctx, cfg.Contracts, force, a.reload)
 	defer stopReload()
 	served := srv.serve()

@@ -24,6 +24,8 @@ type Options struct {
 	Log *slog.Logger
 	// BodyBytesMax is the longest request body; 0: DefaultBodyBytesMax.
 	BodyBytesMax int64
+	// Metrics answers GET /metrics; nil: nothing is measured.
+	Metrics http.Handler
 	// Now is the clock that bounds how long a readiness answer is used again;
 	// nil: time.Now.
 	Now func() time.Time

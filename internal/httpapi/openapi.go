@@ -87,6 +87,9 @@ func bodySchema(components schemas, body any) map[string]any {
 	if _, ok := body.(rawInput); ok {
 		return map[string]any{"description": "What the tool's input schema takes."}
 	}
+	if _, ok := body.(rawText); ok {
+		return map[string]any{"type": "string"}
+	}
 	if _, ok := body.(rawBytes); ok {
 		return map[string]any{"type": "string", "format": "binary", "description": "The bytes of the document, with their media type."}
 	}
@@ -138,6 +141,9 @@ func (r *route) responses(components schemas) map[string]any {
 		}
 		if _, raw := a.Body.(rawBytes); raw {
 			mediaType = "*/*"
+		}
+		if _, text := a.Body.(rawText); text {
+			mediaType = "text/plain"
 		}
 		response := map[string]any{"description": a.Doc}
 		if a.Body != nil {

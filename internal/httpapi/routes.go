@@ -41,6 +41,9 @@ type answer struct {
 	Doc    string
 }
 
+// rawText stands for an answer in plain text.
+type rawText struct{}
+
 // rawInput stands for a body that is a tool's input.
 type rawInput struct{}
 
@@ -95,7 +98,7 @@ var changeAnswers = []answer{
 	{http.StatusAccepted, OperationState{}, "Done; the operation goes on, or is not settled yet."},
 }
 
-var routes = slices.Concat(operationRoutes, reviewRoutes, inboxRoutes, switchRoutes, signoffRoutes, bulkRoutes, runRoutes, decisionRoutes, tokenRoutes, auditRoutes, reportRoutes)
+var routes = slices.Concat(operationRoutes, reviewRoutes, inboxRoutes, switchRoutes, signoffRoutes, bulkRoutes, runRoutes, decisionRoutes, tokenRoutes, auditRoutes, reportRoutes, metricRoutes)
 
 var operationRoutes = []route{
 	{

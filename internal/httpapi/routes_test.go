@@ -75,6 +75,7 @@ var rights = map[string][]onceward.Role{
 	"GET /v1/audit":                                 {"auditor"},
 	"GET /v1/audit/checkpoints":                     {"auditor"},
 	"GET /v1/report":                                {"operator", "auditor"},
+	"GET /metrics":                                  {"operator", "auditor"},
 	"GET /openapi.json":                             nil,
 	"GET /healthz":                                  nil,
 	"GET /readyz":                                   nil,

@@ -115,6 +115,7 @@ var trespasses = map[string]trespass{
 	"DELETE /v1/tokens/{id}":                        {"/v1/tokens/{token}", "", "token_not_found", nil},
 	"GET /v1/principal":                             {"/v1/principal", "", "", func(_ *rivals, a *reply) bool { return a.at("tenant") == "rival" }},
 	"GET /v1/audit":                                 {"/v1/audit", "", "", tellsNothingOfOurs},
+	"GET /metrics":                                  {"/metrics", "", "forbidden", nil},
 	"GET /v1/audit/checkpoints":                     {"/v1/audit/checkpoints", "", "", empty("checkpoints")},
 	"GET /v1/report":                                {"/v1/report", "", "", func(r *rivals, a *reply) bool { return tellsNothingOfOurs(r, a) && a.at("report.total.fresh") == 0.0 }},
 	"POST /v1/runs":                                 {"/v1/runs", `{"workflow":"support.triage","trigger_key":"mail-1"}`, "", func(r *rivals, a *reply) bool { return a.text("run.id") != r.names.Replace("{run}") }},

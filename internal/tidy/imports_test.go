@@ -229,6 +229,8 @@ var homes = []home{
 	{"github.com/coreos/go-oidc/v3", []string{"internal/auth"}, "only signing in speaks OpenID"},
 	{"golang.org/x/oauth2", []string{"internal/auth"}, "only signing in speaks OAuth"},
 	{"github.com/modelcontextprotocol/go-sdk", []string{"internal/mcpgateway", "provider/mcpcall", "bench"}, "only the gateway and the provider behind it speak MCP"},
+	{"github.com/prometheus", []string{"internal/telemetry"}, "only the exporter knows how metrics are read"},
+	{"go.opentelemetry.io", []string{"internal/telemetry"}, "only the exporter knows how spans are sent"},
 	{"github.com/spf13/cobra", []string{"cmd"}, "only commands know how commands are parsed"},
 	{"testing", []string{"store/storetest", "provider/providertest", "oncewardtest", "internal/testdb", "internal/testneed", "internal/proctest"}, "testing does not belong into a program"},
 }

@@ -37,7 +37,7 @@ type Opened struct {
 func Run(t *testing.T, open func(t *testing.T) Opened) {
 	t.Helper()
 	for _, group := range [][]situation{
-		tokens, sessions, claims, updates, reruns, aliases, dues, parked, listings, bodies, details,
+		tokens, sessions, claims, updates, reruns, aliases, dues, backlogs, parked, listings, bodies, details,
 		tombstones, replicas, switches, contracts, signings, documents, earlyApprovals, runRows, bulkReplays, inboxEvents, decisions, audits, noted, counts, times, refusals, contexts, handles,
 	} {
 		for _, s := range group {
