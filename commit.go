@@ -217,7 +217,7 @@ func (l *Ledger) carryOut(op *Operation, out []Consequence) {
 		switch o.Kind {
 		case PauseTool: // committed with the row, and told once for all that found it paused: write
 		case RaiseAlarm:
-			l.log.Error("alarm", "tool", op.Tool, "tenant", op.Tenant, "operation", op.ID.String(), "reason", o.Reason)
+			l.log.Error("alarm", about(op, "tool", op.Tool, "tenant", op.Tenant, "reason", o.Reason)...)
 			l.measureAlarm(op, o.Reason)
 			if l.opts.Alarm != nil {
 				l.opts.Alarm(op, o.Reason)

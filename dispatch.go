@@ -41,6 +41,7 @@ func (l *Ledger) attempt(op *Operation, t Tool) *Operation {
 	}
 	j := t.Judge(op, &ev)
 	l.measureDispatch(op, &ev, j.Verdict)
+	l.logAttempt(op, &ev, &j)
 	if ev.ErrorCode == secretMissing { // as a refused credential: the tool is paused, nothing burns its budget
 		j.Failure.Class, j.Failure.Code = ClassAuth, secretMissing
 	}
@@ -62,7 +63,7 @@ func (l *Ledger) send(op *Operation, t Tool, lease time.Time, span *Span) (_ Evi
 		return notSent("caller_gone", "the caller's credentials are not held here"), err
 	}
 	if err != nil {
-		l.log.Error("a secret of a contract cannot be read", "tool", op.Tool, "operation", op.ID.String(), "error", err)
+		l.log.Error("a secret of a contract cannot be read", about(op, "tool", op.Tool, "error", err)...)
 		return notSent(secretMissing, "a secret of the contract cannot be read"), nil
 	}
 	info := t.Info()
@@ -210,7 +211,7 @@ func (l *Ledger) recordOutcome(op *Operation, f fact) *Operation {
 			l.crash("record.after_commit")
 			return stored
 		}
-		l.log.Warn("outcome not recorded yet", "operation", op.ID.String(), "error", err)
+		l.log.Warn("outcome not recorded yet", about(op, "error", err)...)
 		if !stalled {
 			stalled = true
 			l.live.stall(op)
@@ -221,7 +222,7 @@ func (l *Ledger) recordOutcome(op *Operation, f fact) *Operation {
 			continue
 		}
 		if !retryableRecord(err) || l.opts.Clock.Now().After(until) {
-			l.log.Error("outcome lost: the operation will be settled as unknown", "operation", op.ID.String(), "error", err)
+			l.log.Error("outcome lost: the operation will be settled as unknown", about(op, "error", err)...)
 			l.live.lose(op)
 			return nil
 		}

@@ -36,7 +36,7 @@ func (l *Ledger) sameAgain(ctx context.Context, in *Intent, op *Operation, wait 
 		// request's (see awaitOurs). The next request asks anew.
 		switch op, err = l.askAgain(ctx, in, op); {
 		case Is(err, CodeLedgerUnavailable):
-			l.log.Warn("not asked anew", "operation", op.ID.String(), "error", err)
+			l.log.Warn("not asked anew", about(op, "error", err)...)
 		case err != nil:
 			return nil, err
 		}

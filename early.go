@@ -89,7 +89,7 @@ func (l *Ledger) applyEarly(ctx context.Context, op *Operation) (*Operation, err
 		case err == nil:
 			op = stored
 		case Is(err, CodeStateForbids) || Is(err, CodeForbidden):
-			l.log.Info("an early approval does not count", "operation", op.ID.String(), "error", err)
+			l.log.Info("an early approval does not count", about(op, "error", err)...)
 		default:
 			return op, err
 		}

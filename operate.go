@@ -57,7 +57,7 @@ func (l *Ledger) List(ctx context.Context, p Principal, f Filter) ([]*Operation,
 	}
 	for _, op := range ops {
 		if _, err := l.hydrate(ctx, op); err != nil {
-			l.log.Warn("contract of an operation cannot be loaded", "operation", op.ID.String(), "error", err)
+			l.log.Warn("contract of an operation cannot be loaded", about(op, "error", err)...)
 		}
 	}
 	return ops, nil

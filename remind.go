@@ -52,7 +52,7 @@ func (l *Ledger) submitReminder(ctx context.Context, op *Operation, t Tool, n in
 	}
 	tool, input, err := r.Reminder(op, n)
 	if err != nil {
-		l.log.Warn("reminder cannot be rendered", "operation", op.ID.String(), "reminder", n, "error", err)
+		l.log.Warn("reminder cannot be rendered", about(op, "reminder", n, "error", err)...)
 		return "the reminder cannot be rendered", nil
 	}
 	key, err := DeriveKey([]string{"approval-reminder", op.ID.String(), strconv.FormatUint(uint64(op.Generation), 10), strconv.FormatInt(op.IntentAt.UnixMicro(), 10), strconv.Itoa(n)})
@@ -70,7 +70,7 @@ func (l *Ledger) submitReminder(ctx context.Context, op *Operation, t Tool, n in
 	case remindsLater(CodeOf(err)):
 		return "", err
 	}
-	l.log.Warn("reminder refused", "operation", op.ID.String(), "reminder", n, "error", err)
+	l.log.Warn("reminder refused", about(op, "reminder", n, "error", err)...)
 	return "the reminder was refused: " + string(CodeOf(err)), nil
 }
 

@@ -128,7 +128,7 @@ func (l *Ledger) runOperations(ctx context.Context, v *RunView) error {
 			continue // dropped meanwhile
 		}
 		if _, err := l.hydrate(ctx, op); err != nil {
-			l.log.Warn("contract of an operation cannot be loaded", "operation", op.ID.String(), "error", err)
+			l.log.Warn("contract of an operation cannot be loaded", about(op, "error", err)...)
 		}
 		v.Operations = append(v.Operations, op)
 	}

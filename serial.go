@@ -104,7 +104,7 @@ func (l *Ledger) wakeSerial(ctx context.Context, op *Operation) {
 		return
 	}
 	if _, err := l.store.Unpark(ctx, op.Tenant, op.Tool, ParkSerialize, serialWake); err != nil {
-		l.log.Warn("waiters of a resource not woken", "operation", op.ID.String(), "error", err)
+		l.log.Warn("waiters of a resource not woken", about(op, "error", err)...)
 		return
 	}
 	l.Wake()

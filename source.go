@@ -37,7 +37,7 @@ func (l *Ledger) source(_ context.Context, op *Operation, t Tool) *SourceState {
 		return nil
 	}
 	unread := func(err error) *SourceState {
-		l.log.Warn("source record not compared", "operation", op.ID.String(), "error", err)
+		l.log.Warn("source record not compared", about(op, "error", err)...)
 		return &SourceState{Then: then, Unread: true}
 	}
 	if err != nil {

@@ -178,7 +178,7 @@ func (l *Ledger) claim(ctx context.Context, in *Intent, t Tool, p *Prepared, s s
 	l.measure(&op, stored, fs)
 	l.carryOut(stored, out)
 	if stored, err = l.applyEarly(context.WithoutCancel(ctx), stored); err != nil {
-		l.log.Warn("early approvals not looked at", "operation", stored.ID.String(), "error", err) // the next request does
+		l.log.Warn("early approvals not looked at", about(stored, "error", err)...) // the next request does
 	}
 	got := claimed{op: stored, won: true}
 	if mark != nil {

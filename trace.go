@@ -70,6 +70,9 @@ func (o *Operation) traceContext() (trace [16]byte, parent [8]byte, flags byte, 
 // field itself keeps its own.
 func (l *Ledger) traced(op *Operation, what string, req *Request) Span {
 	trace, parent, flags, given := op.traceContext()
+	if !given && l.opts.Tracer == nil {
+		return Span{}
+	}
 	s := Span{What: what, TraceID: trace, ParentID: parent, Sampled: flags&1 == 1, Operation: op.ID, Attempt: op.Attempt(), Tool: op.Tool, Effect: op.Effect,
 		Contract: op.Contract, CorrelationID: op.CorrelationID, Method: req.Method}
 	rand.Read(s.SpanID[:]) // never fails (crypto/rand)
@@ -79,7 +82,7 @@ func (l *Ledger) traced(op *Operation, what string, req *Request) Span {
 	if u, err := url.Parse(req.URL); err == nil {
 		s.Host = u.Host
 	}
-	if (given || l.opts.Tracer != nil) && !hasField(req.Header, traceField) {
+	if !hasField(req.Header, traceField) {
 		req.Header = append(req.Header[:len(req.Header):len(req.Header)], HeaderField{traceField, fmt.Sprintf("00-%x-%x-%02x", trace, s.SpanID, flags&1)})
 	}
 	return s

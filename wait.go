@@ -130,7 +130,7 @@ func (l *Ledger) awaitUntil(ctx context.Context, op *Operation, wait time.Durati
 func (l *Ledger) awaitOurs(ctx context.Context, op *Operation, wait time.Duration) (*Operation, error) {
 	newest, err := l.await(ctx, op, wait)
 	if err != nil && !Is(err, CodeCanceled) {
-		l.log.Warn("stopped waiting for an operation", "operation", op.ID.String(), "error", err)
+		l.log.Warn("stopped waiting for an operation", about(op, "error", err)...)
 		return newest, nil
 	}
 	return newest, err
