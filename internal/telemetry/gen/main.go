@@ -1,4 +1,5 @@
-// Command gen writes what is made from the table of metrics: its reference page.
+// Command gen writes what is made from the tables of metrics and of alerts: the
+// reference page, alert rules with their unit tests, the dashboard.
 // It runs in the folder internal/telemetry, by go generate; a test compares the
 // files with what it would write.
 package main
@@ -12,7 +13,11 @@ import (
 // generated are the files, by their path from internal/telemetry.
 func generated() map[string][]byte {
 	return map[string][]byte{
-		"../../docs/reference/metrics.md": metricsPage(),
+		"../../docs/reference/metrics.md":         metricsPage(),
+		"../../deploy/prometheus/alerts.yml":      alertRules(),
+		"../../deploy/prometheus/alerts_test.yml": alertTests(),
+		"../../deploy/grafana/onceward.json":      dashboard(),
+		"../../docs/operating/runbooks/README.md": runbookIndex(),
 	}
 }
 
