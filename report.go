@@ -26,10 +26,11 @@ type Report struct {
 	MadeAt   time.Time
 	Cut      bool // the trail of the time has more than ReportRowsMax rows: what is behind them is missing
 
-	Total Answered
-	Tools []ToolReport // by name, with those that were asked for and have no contract any more
-	Teams []TeamReport // by owner
-	Times []TimeReport // by the hour, or by the day where it is more than two days
+	Total   Answered
+	Tools   []ToolReport   // by name, with those that were asked for and have no contract any more
+	Teams   []TeamReport   // by owner
+	Sources []SourceReport // by name: events that senders delivered; no part of the total
+	Times   []TimeReport   // by the hour, or by the day where it is more than two days
 
 	Approvals Waits
 	Reviews   Waits
@@ -76,6 +77,13 @@ type TeamReport struct {
 	Tools []ToolName
 	Answered
 	Unknown int
+}
+
+// SourceReport is how deliveries of a source were answered: fresh and replayed
+// count events, blocked counts deliveries.
+type SourceReport struct {
+	Source string
+	Answered
 }
 
 // TimeReport is the part of one hour or day.
@@ -280,6 +288,9 @@ func (l *Ledger) reportAnswers(ctx context.Context, r *Report, unknown map[ToolN
 		step = 24 * time.Hour
 	}
 	for _, t := range tallies {
+		if r.delivered(&t) {
+			continue
+		}
 		r.Total.add(t.Decision, t.Count)
 		tool(t.Tool).add(t.Decision, t.Count)
 		at := t.Hour.Truncate(step)
@@ -308,6 +319,21 @@ func (l *Ledger) reportAnswers(ctx context.Context, r *Report, unknown map[ToolN
 	}
 	slices.SortFunc(r.Teams, func(a, b TeamReport) int { return strings.Compare(a.Team, b.Team) })
 	return nil
+}
+
+// delivered counts a tally of a source, and reports whether it is one. Tallies
+// come by hour.
+func (r *Report) delivered(t *Tally) bool {
+	name, is := strings.CutPrefix(string(t.Tool), sourcePrefix)
+	if !is {
+		return false
+	}
+	i, found := slices.BinarySearchFunc(r.Sources, name, func(s SourceReport, name string) int { return strings.Compare(s.Source, name) })
+	if !found {
+		r.Sources = slices.Insert(r.Sources, i, SourceReport{Source: name})
+	}
+	r.Sources[i].add(t.Decision, t.Count)
+	return true
 }
 
 func (t *TeamReport) take(r *ToolReport) {

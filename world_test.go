@@ -253,9 +253,9 @@ func (r *replica) dieOf(input string) {
 
 // doomed starts a process that dies when it comes to the crash point: whoever
 // comes there, or to a later one, goes no step further.
-func (w *world) doomed(point string) *replica {
+func (w *world) doomed(point string, opts ...worldOption) *replica {
 	var r *replica
-	r = w.another(func(o *onceward.Options) {
+	r = w.another(append(opts, func(o *onceward.Options) {
 		o.CrashPoint = func(name string) {
 			if name == point {
 				r.kill()
@@ -264,7 +264,7 @@ func (w *world) doomed(point string) *replica {
 				runtime.Goexit()
 			}
 		}
-	})
+	})...)
 	return r
 }
 

@@ -92,11 +92,18 @@ func answersSection(r *httpapi.Report) section {
 	for _, t := range r.Teams {
 		teams.Rows = append(teams.Rows, append(append([]string{orElse(t.Team, "(no owner)"), strings.Join(t.Tools, ", ")}, answeredCells(t.Answered)...), strconv.Itoa(t.Unknown)))
 	}
+	sources := table{Title: "Events that senders delivered (no part of all)", Head: append([]string{"source"}, answeredHead...)}
+	for _, src := range r.Sources {
+		sources.Rows = append(sources.Rows, append([]string{src.Source}, answeredCells(src.Answered)...))
+	}
 	times := table{Title: "By time", Head: append([]string{"from"}, answeredHead...)}
 	for _, t := range r.Times {
 		times.Rows = append(times.Rows, append([]string{atText(t.From)}, answeredCells(t.Answered)...))
 	}
 	s.Tables = []table{total, tools, teams, times}
+	if len(sources.Rows) > 0 {
+		s.Tables = append(s.Tables, sources)
+	}
 	return s
 }
 
@@ -149,7 +156,7 @@ func govern(r *httpapi.Report) section {
 		owners.Rows = append(owners.Rows, []string{t.Tool, t.Version, t.Effect, map[bool]string{true: "may be asked for", false: "none"}[t.Approval], orElse(t.BusinessOwner, "(none)"), orElse(t.TechnicalOwner, "(none)")})
 	}
 	s := section{Title: "Govern", Serves: "EU AI Act Art. 14 (human oversight): who may stop, approve and overrule. Art. 12 (record-keeping): which rules were in force when.",
-		Tables: []table{owners, lines(r, "Contracts and workflows that came into force, were proposed or signed", onceward.AuditContractInForce, onceward.AuditWorkflowInForce, onceward.AuditContractProposed, onceward.AuditContractSigned),
+		Tables: []table{owners, lines(r, "Contracts and workflows that came into force, were proposed or signed", onceward.AuditContractInForce, onceward.AuditWorkflowInForce, onceward.AuditSourceInForce, onceward.AuditContractProposed, onceward.AuditContractSigned),
 			lines(r, "Who got access, and who lost it", onceward.AuditTokenIssued, onceward.AuditTokenRevoked, onceward.AuditSignedIn),
 			events(r, "Approvals", onceward.KindApprovalGranted, onceward.KindApprovalRejected, onceward.KindApprovalExpired,
 				onceward.KindApprovalVoided, onceward.KindApprovalEdited)}}

@@ -16,6 +16,7 @@ type Report struct {
 	Cut       bool           `json:"cut,omitempty" doc:"The trail of the time is too long: what is behind its first million rows is missing in what is read from it."`
 	Total     Answered       `json:"total" doc:"How requests were answered. Counted in the server and written every five seconds: a process that was killed lost at most what it counted since."`
 	Tools     []ToolReport   `json:"tools"`
+	Sources   []SourceReport `json:"sources" doc:"Events that senders delivered; no part of the total. Blocked counts deliveries, the others events."`
 	Teams     []TeamReport   `json:"teams" doc:"A tool counts for each owner that its contract names."`
 	Times     []TimeReport   `json:"times" doc:"By the hour, or by the day where it is more than two days."`
 	Approvals Waits          `json:"approvals"`
@@ -48,6 +49,12 @@ type ToolReport struct {
 	Unknown        int      `json:"unknown" doc:"Operations whose outcome became unknown."`
 	HasProbe       bool     `json:"has_probe,omitempty"`
 	Approval       bool     `json:"approval,omitempty" doc:"The contract may ask for an approval."`
+}
+
+// SourceReport is how deliveries of one source were answered.
+type SourceReport struct {
+	Source   string   `json:"source"`
+	Answered Answered `json:"answered"`
 }
 
 // TeamReport is the part of one owner's tools.
@@ -135,7 +142,7 @@ func waits(w onceward.Waits) Waits {
 
 func report(r *onceward.Report) *Report {
 	out := &Report{Tenant: string(r.Tenant), From: r.From, To: r.To, MadeAt: r.MadeAt.UTC(), Cut: r.Cut, Total: answeredOf(r.Total),
-		Tools: []ToolReport{}, Teams: []TeamReport{}, Times: []TimeReport{}, Lines: []AuditEvent{}, Stopped: switches(r.Stopped),
+		Tools: []ToolReport{}, Teams: []TeamReport{}, Sources: []SourceReport{}, Times: []TimeReport{}, Lines: []AuditEvent{}, Stopped: switches(r.Stopped),
 		Approvals: waits(r.Approvals), Reviews: waits(r.Reviews), Unknowns: waits(r.Unknowns), Events: r.Events, LinesCut: r.LinesCut, Chain: chain(r.Chain)}
 	for i := range r.Tools {
 		t := &r.Tools[i]
@@ -145,6 +152,9 @@ func report(r *onceward.Report) *Report {
 			line.HasProbe, line.Approval = n.Policy.HasProbe, n.Policy.ApprovalExpiry > 0
 		}
 		out.Tools = append(out.Tools, line)
+	}
+	for _, s := range r.Sources {
+		out.Sources = append(out.Sources, SourceReport{Source: s.Source, Answered: answeredOf(s.Answered)})
 	}
 	for i := range r.Teams {
 		t := &r.Teams[i]
