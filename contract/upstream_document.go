@@ -41,7 +41,7 @@ type upstreamRoute struct {
 	Deadline    span      `field:"deadline" doc:"The time for the whole exchange. Default: that of the upstream."`
 	Keyless     choice    `field:"keyless" enum:"refuse|pass" default:"refuse" doc:"What happens to a request without a key, where there is no key rule: a refusal, or it passes once and without an operation."`
 	Recover     *recovery `field:"recover" doc:"How to answer where the write is known to be done and its own answer is not: it was lost, and a look-up found the effect, or it was too long to be kept. Absent: 410 with the reference."`
-	Spec        spec      `field:",inline" omit:"executor|input|request|hosts"`
+	Spec        spec      `field:",inline" omit:"executor|input|request|hosts|sandbox"`
 }
 
 // recovery is a read whose answer stands for the write's own.

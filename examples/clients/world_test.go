@@ -1,4 +1,4 @@
-//go:build clients
+//go:build clients || n8n
 
 // Package clients_test runs clients that this project did not write, and its own,
 // against the built program: a connection is cut after the request, the program

@@ -3,7 +3,9 @@ package proxy
 import (
 	"bytes"
 	"net/http"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/onceward/onceward"
 )
@@ -100,9 +102,13 @@ func (x *exchange) mark(id onceward.OperationID, attempt int, d onceward.Decisio
 	}
 }
 
-// copyHeader sets the fields of an answer; repeated ones stay a list.
+// ours reports whether a header field is one that only this server sends.
+func ours(name string) bool { return strings.HasPrefix(strings.ToLower(name), "onceward-") }
+
+// copyHeader sets the fields of an upstream's answer; repeated ones stay a list.
 func (x *exchange) copyHeader(fields []onceward.HeaderField) {
 	h := x.w.Header()
+	fields = slices.DeleteFunc(slices.Clone(fields), func(f onceward.HeaderField) bool { return ours(f.Name) })
 	for _, f := range fields {
 		h.Del(f.Name)
 	}

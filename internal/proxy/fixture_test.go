@@ -38,7 +38,7 @@ type shop struct {
 	orders map[string]string // by key
 }
 
-func newShop(t *testing.T) *shop {
+func newShop(t testing.TB) *shop {
 	t.Helper()
 	s := &shop{orders: map[string]string{}}
 	s.Server = httptest.NewServer(s)
@@ -65,6 +65,7 @@ func (s *shop) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Request-Id", "req_of_the_shop")
 	w.Header().Set("Set-Cookie", "a=b")
+	w.Header().Set("Onceward-Operation", "op_of_a_liar")
 	if req.Method == http.MethodGet {
 		fmt.Fprintf(w, `{"path":%q,"authorization":%q}`, req.RequestURI, req.Header.Get("Authorization"))
 		return
@@ -145,12 +146,12 @@ type setting struct {
 	file         string
 }
 
-func newWorld(t *testing.T, set setting) *world {
+func newWorld(t testing.TB, set setting) *world {
 	t.Helper()
 	return openWorld(t, newShop(t), set)
 }
 
-func openWorld(t *testing.T, s *shop, set setting) *world {
+func openWorld(t testing.TB, s *shop, set setting) *world {
 	t.Helper()
 	if set.routes == "" {
 		set.routes = shopRoutes
@@ -167,7 +168,7 @@ func openWorld(t *testing.T, s *shop, set setting) *world {
 	return w
 }
 
-func (w *world) open(t *testing.T, source string) {
+func (w *world) open(t testing.TB, source string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "shop.yaml")
 	if err := os.WriteFile(path, []byte(source), 0o600); err != nil {

@@ -79,7 +79,7 @@ func (x *exchange) forwardable() []onceward.HeaderField {
 	for name, values := range x.req.Header {
 		low := strings.ToLower(name)
 		listed := slices.Contains(material, name)
-		if notForwarded[low] || strings.HasPrefix(low, "onceward-") || named(hop, low) || !x.up.CallerCredentials() && !harmless[low] && !listed {
+		if notForwarded[low] || ours(low) || named(hop, low) || !x.up.CallerCredentials() && !harmless[low] && !listed {
 			continue
 		}
 		for _, v := range values {

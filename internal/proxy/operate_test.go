@@ -31,7 +31,7 @@ func TestARepeatedWriteGetsTheProvidersAnswerAsItWas(t *testing.T) {
 			t.Errorf("%s: first %q, again %q", name, first.header.Get(name), again.header.Get(name))
 		}
 	}
-	if first.header.Get("Set-Cookie") != "" || first.header.Get("Onceward-Decision") != "fresh" || first.header.Get("Idempotent-Replayed") != "" {
+	if !strings.HasPrefix(first.header.Get("Onceward-Operation"), "op_") || strings.Contains(first.header.Get("Onceward-Operation"), "liar") || first.header.Get("Set-Cookie") != "" || first.header.Get("Onceward-Decision") != "fresh" || first.header.Get("Idempotent-Replayed") != "" {
 		t.Errorf("first: %v", first.header)
 	}
 	if again.header.Get("Onceward-Decision") != "replayed" || again.header.Get("Idempotent-Replayed") != "true" || again.header.Get("Onceward-Operation") != first.header.Get("Onceward-Operation") {
@@ -238,6 +238,38 @@ func TestAnAnswerTooLongToBeKeptIsGivenOnceAndNamedAfter(t *testing.T) {
 	}
 	if n := len(w.requests()); n != 1 {
 		t.Errorf("%d requests", n)
+	}
+}
+
+func TestNarrowedCredentialsPassNothingElse(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, setting{spec: "  unlisted: pass"})
+	token := func(scope onceward.Scope) string {
+		scope.Roles = []onceward.Role{onceward.RoleCaller}
+		_, secret, err := w.ledger.IssueToken(t.Context(), onceward.LocalPrincipal(), onceward.TokenRequest{Subject: "narrow", Scope: scope})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return secret
+	}
+	here, elsewhere := token(onceward.Scope{Tools: []onceward.ToolName{"shop.orders.create"}}), token(onceward.Scope{Tools: []onceward.ToolName{"bank.pay"}})
+	for _, row := range []struct {
+		token, method, path string
+		status              int
+	}{
+		{here, "GET", "/v1/orders", 200}, {here, "POST", "/v1/refunds", 403}, {here, "POST", "/v1/notes", 403},
+		{elsewhere, "GET", "/v1/orders", 403}, {token(onceward.Scope{Effects: []onceward.EffectClass{onceward.EffectKeyedWrite}}), "GET", "/v1/orders", 403},
+		{token(onceward.Scope{}), "POST", "/v1/refunds", 201},
+	} {
+		if a := w.send(t, row.method, row.path, "", "Onceward-Token", row.token); a.status != row.status {
+			t.Errorf("%s %s: %d %s", row.method, row.path, a.status, a.body)
+		}
+	}
+	if a := w.order(t, "1", "Onceward-Token", elsewhere); a.status != 403 {
+		t.Errorf("a route that the token is not for: %d %s", a.status, a.body)
+	}
+	if a := w.order(t, "1", "Onceward-Token", here); a.status != 201 {
+		t.Errorf("the token's own route: %d %s", a.status, a.body)
 	}
 }
 

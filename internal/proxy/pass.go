@@ -3,6 +3,7 @@ package proxy
 import (
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/onceward/onceward"
@@ -17,8 +18,24 @@ func (x *exchange) passed() ([]onceward.HeaderField, error) {
 	return overlaid(x.forwardable(), ours), nil
 }
 
+// mayPass refuses requests without an operation to credentials that are narrowed
+// to something else: reads of an upstream of which they have no tool, or without
+// the class of reads; and writes, which have neither tool nor class.
+func (x *exchange) mayPass(write bool) error {
+	who := &x.who
+	mine := len(who.Tools) == 0 || slices.ContainsFunc(who.Tools, func(t onceward.ToolName) bool { return strings.HasPrefix(string(t), x.up.Name()+".") })
+	reads := len(who.Effects) == 0 || slices.Contains(who.Effects, onceward.EffectRead)
+	if mine && reads && (!write || len(who.Tools)+len(who.Effects) == 0) {
+		return nil
+	}
+	return &onceward.Error{Code: onceward.CodeForbidden, Op: "authorize", Message: "the credentials are narrowed, and not for this request to the upstream " + x.up.Name(), Hint: "ask with credentials that are not narrowed so"}
+}
+
 // passRead sends a read on and its answer back, as they are.
 func (x *exchange) passRead() error {
+	if err := x.mayPass(false); err != nil {
+		return err
+	}
 	fields, err := x.passed()
 	if err != nil {
 		return err
@@ -141,6 +158,9 @@ func passable(h http.Header) []onceward.HeaderField {
 // passWrite sends a write on once, without an operation. Its key, if it has one,
 // goes along: the upstream may know it.
 func (x *exchange) passWrite(body []byte) error {
+	if err := x.mayPass(true); err != nil {
+		return err
+	}
 	fields, err := x.passed()
 	if err != nil {
 		return err

@@ -6,7 +6,9 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/onceward/onceward"
 	"github.com/onceward/onceward/internal/faultproxy"
 )
 
@@ -202,5 +204,30 @@ func TestAnOperationWhoseCallerIsGoneGoesOnOnceTheCallerAsksAgain(t *testing.T) 
 	last := s.requests()[len(s.requests())-1]
 	if s.effects() != 1 || last.Header.Get("Authorization") != "Bearer second" {
 		t.Errorf("%d effects, the last request went with %q", s.effects(), last.Header.Get("Authorization"))
+	}
+}
+
+func TestWithoutItsCallerAWriteIsNeitherSentNorTriedInVain(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, setting{})
+	input := `{"target":"/v1/orders","content_type":"application/json","raw":"{\"meta\":{\"order\":\"past\"},\"cents\":4200}"}`
+	a, err := w.ledger.Submit(t.Context(), onceward.Intent{Principal: onceward.LocalPrincipal(), Tool: "shop.orders.create", Input: []byte(input), Wait: 50 * time.Millisecond})
+	if err != nil || a.Operation.State != onceward.StateReady {
+		t.Fatalf("asked past the proxy: %v %v", a, err)
+	}
+	for range 5 {
+		if err := w.ledger.Advance(t.Context(), a.Operation.ID); err != nil {
+			t.Fatal(err)
+		}
+	}
+	op, err := w.ledger.Get(t.Context(), onceward.LocalPrincipal(), a.Operation.ID, 0)
+	if err != nil || len(op.Attempts) != 1 || len(w.requests()) != 0 {
+		t.Errorf("%d attempts, %d requests, %v", len(op.Attempts), len(w.requests()), err)
+	}
+	if _, paused := w.ledger.Paused(onceward.DefaultTenant, "shop.orders.create"); paused {
+		t.Error("the tool is paused")
+	}
+	if got := w.send(t, "POST", "/v1/orders", `{"meta":{"order":"past"},"cents":4200}`, "Authorization", "Bearer back"); got.status != 201 || w.requests()[0].Header.Get("Authorization") != "Bearer back" {
+		t.Errorf("once the caller is there: %d %s", got.status, got.body)
 	}
 }
