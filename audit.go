@@ -42,6 +42,8 @@ const (
 	AuditEarlyApproval       AuditAction = "early_approval"
 	AuditBulkReplay          AuditAction = "bulk_replay"
 	AuditBulkReplayCancelled AuditAction = "bulk_replay_cancelled"
+	AuditUnknownOverdue      AuditAction = "unknown_overdue"
+	AuditUnsafeRetry         AuditAction = "unsafe_retry"
 	AuditTrailExported       AuditAction = "audit_exported"
 	AuditTrailPruned         AuditAction = "audit_pruned"
 )

@@ -49,9 +49,10 @@ type backlog struct {
 	mu      sync.Mutex
 	rows    []Backlog
 	overdue map[ToolName]int
-	at      time.Time // local; zero: never
-	now     time.Time // the database's
-	down    bool      // the last look failed
+	told    map[OperationID]time.Time // overdue ones that were told of: unknown since
+	at      time.Time                 // local; zero: never
+	now     time.Time                 // the database's
+	down    bool                      // the last look failed
 }
 
 // LookAtBacklog counts what waits, for the gauges. A worker calls it now and
@@ -87,11 +88,20 @@ func (l *Ledger) countOverdue(ctx context.Context, rows []Backlog, now time.Time
 	if err != nil {
 		return nil, err
 	}
+	told := make(map[OperationID]time.Time, len(l.backlog.told))
 	for _, op := range ops {
-		if _, err := l.hydrate(ctx, op); err == nil && op.UnknownOverdue(now) {
-			overdue[op.Tool]++
+		if _, err := l.hydrate(ctx, op); err != nil || !op.UnknownOverdue(now) {
+			continue
 		}
+		overdue[op.Tool]++
+		if since, known := l.backlog.told[op.ID]; !known || !since.Equal(op.UnknownSince) {
+			if err := l.noteOverdue(ctx, op); err != nil {
+				return nil, err
+			}
+		}
+		told[op.ID] = op.UnknownSince
 	}
+	l.backlog.told = told // only this loop reads and writes it
 	return overdue, nil
 }
 

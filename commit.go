@@ -45,6 +45,9 @@ func (l *Ledger) change(ctx context.Context, op *Operation, d decide) (*Operatio
 		}
 		if applied {
 			l.measure(op, stored, fs)
+			if unsafeStart(op, stored) {
+				l.noteUnsafe(ctx, stored)
+			}
 			l.carryOut(stored, out)
 			l.wakeSerial(ctx, stored)
 			return stored, nil

@@ -65,7 +65,7 @@ func (l *Ledger) measureStart(before, after *Operation) {
 	if a.Number == 2 {
 		l.meter.Add(MetricRepeated, 1, Labels{tool})
 	}
-	if a.Resend && before.ResendConfirmed && !before.resendAllowed(a.StartedAt) {
+	if unsafeStart(before, after) {
 		l.meter.Add(MetricUnsafeRetries, 1, Labels{tool, "confirmed"})
 	}
 }

@@ -18,6 +18,7 @@ const (
 	MetricProbes
 	MetricAlarms
 	MetricUnsafeRetries
+	MetricMonitor
 	MetricBatch
 	MetricStore
 	MetricLoopSteps

@@ -38,6 +38,7 @@ type config struct {
 	SignOff   string        `yaml:"sign_off"`
 	MCP       mcpConfig     `yaml:"mcp"`
 	Metrics   string        `yaml:"metrics_listen"`
+	Monitor   time.Duration `yaml:"monitor"`
 }
 
 // The defaults.
@@ -47,6 +48,7 @@ const (
 	defaultListen     = "127.0.0.1:8686"
 	defaultServer     = "http://127.0.0.1:8686"
 	defaultDrain      = 30 * time.Second
+	defaultMonitor    = time.Minute
 )
 
 func dbFlag(c *cobra.Command) {
@@ -66,7 +68,7 @@ func contractsFlag(c *cobra.Command) {
 // loadConfig merges the three sources. Only the flags that a command declares
 // are looked at.
 func loadConfig(c *cobra.Command) (config, error) {
-	cfg := config{DB: defaultDB, Listen: defaultListen, Server: defaultServer, Drain: defaultDrain, LogLevel: "info", Auth: authAuto}
+	cfg := config{DB: defaultDB, Listen: defaultListen, Server: defaultServer, Drain: defaultDrain, Monitor: defaultMonitor, LogLevel: "info", Auth: authAuto}
 	if err := cfg.readFile(c); err != nil {
 		return cfg, err
 	}
@@ -95,7 +97,7 @@ func (cfg *config) readFile(c *cobra.Command) error {
 	dec := yaml.NewDecoder(bytes.NewReader(data), yaml.Strict())
 	if err := dec.Decode(cfg); err != nil {
 		return &onceward.Error{Code: onceward.CodeConfigInvalid, Op: "read configuration", Message: name + ": " + yaml.FormatError(err, false, false),
-			Hint: "the members are db, listen, contracts, server, token, token_file, drain, log_level, auth, tls_cert, tls_key, behind_tls_proxy, hosts, oidc, audit, keep, sign_off, metrics_listen and mcp"}
+			Hint: "the members are db, listen, contracts, server, token, token_file, drain, log_level, auth, tls_cert, tls_key, behind_tls_proxy, hosts, oidc, audit, keep, sign_off, metrics_listen, monitor and mcp"}
 	}
 	return nil
 }
@@ -118,7 +120,7 @@ func (cfg *config) readEnv(get func(string) string) error {
 		}
 		cfg.Proxied = v == "true"
 	}
-	for name, dst := range map[string]*time.Duration{"ONCEWARD_DRAIN": &cfg.Drain, "ONCEWARD_KEEP_AUDIT": &cfg.Keep.Audit, "ONCEWARD_KEEP_RUNS": &cfg.Keep.Runs} {
+	for name, dst := range map[string]*time.Duration{"ONCEWARD_DRAIN": &cfg.Drain, "ONCEWARD_MONITOR": &cfg.Monitor, "ONCEWARD_KEEP_AUDIT": &cfg.Keep.Audit, "ONCEWARD_KEEP_RUNS": &cfg.Keep.Runs} {
 		v := get(name)
 		if v == "" {
 			continue
@@ -156,7 +158,7 @@ func (cfg *config) readFlags(flags *pflag.FlagSet) error {
 	if f := flags.Lookup("behind-tls-proxy"); f != nil && f.Changed {
 		cfg.Proxied = f.Value.String() == "true"
 	}
-	for name, dst := range map[string]*time.Duration{"drain": &cfg.Drain, "keep-audit": &cfg.Keep.Audit, "keep-runs": &cfg.Keep.Runs} {
+	for name, dst := range map[string]*time.Duration{"drain": &cfg.Drain, "monitor": &cfg.Monitor, "keep-audit": &cfg.Keep.Audit, "keep-runs": &cfg.Keep.Runs} {
 		if f := flags.Lookup(name); f != nil && f.Changed {
 			v, err := flags.GetDuration(name)
 			if err != nil {

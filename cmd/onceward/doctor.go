@@ -112,6 +112,7 @@ func examineStore(ctx context.Context, s onceward.Store, add func(check)) int {
 		add(check{Name: "clock", Status: "ok", Detail: "the database's clock agrees with this machine's"})
 	}
 	examineAudit(ctx, s, add)
+	examineInvariant(ctx, s, add)
 	if d, ok := s.(durable); ok {
 		advice, err := d.Durability(ctx)
 		if err != nil {

@@ -94,9 +94,12 @@ func (e *engine) start(ctx context.Context, cfg config, set inForce, force bool)
 	loops, stop := context.WithCancel(context.Background())
 	due := worker.NewDue(e.ledger, e.store, e.log)
 	clock := onceward.SystemClock{}
-	wait := worker.Start(loops, clock, e.log, worker.Metered(e.metrics,
-		due, worker.NewStranded(e.ledger), worker.NewSwitches(e.ledger), worker.NewRetire(e.ledger), worker.NewRuns(e.ledger, cfg.Keep.Runs), worker.NewReplays(e.ledger),
-		worker.NewSeal(auditor), worker.NewTally(e.ledger), worker.NewBacklog(e.ledger, clock), worker.NewInbox(e.ledger), worker.NewInboxDrop(e.ledger))...)
+	all := []worker.Loop{due, worker.NewStranded(e.ledger), worker.NewSwitches(e.ledger), worker.NewRetire(e.ledger), worker.NewRuns(e.ledger, cfg.Keep.Runs), worker.NewReplays(e.ledger),
+		worker.NewSeal(auditor), worker.NewTally(e.ledger), worker.NewBacklog(e.ledger, clock), worker.NewInbox(e.ledger), worker.NewInboxDrop(e.ledger)}
+	if cfg.Monitor > 0 {
+		all = append(all, worker.NewMonitor(e.ledger, cfg.Monitor))
+	}
+	wait := worker.Start(loops, clock, e.log, worker.Metered(e.metrics, all...)...)
 	e.stop, e.finished = stop, func() { wait(); due.Wait() }
 	return nil
 }

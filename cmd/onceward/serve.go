@@ -42,6 +42,7 @@ func newServe() *cobra.Command {
 	f.Duration("keep-audit", 0, "how long the audit trail is kept; 0: for ever (ONCEWARD_KEEP_AUDIT)")
 	f.Duration("keep-runs", 0, "how long a finished run is kept, and its decisions; 0: for ever (ONCEWARD_KEEP_RUNS)")
 	f.String("sign-off", signOffOff, "off, or required: a contract that widens risk waits for both owners' yes (ONCEWARD_SIGN_OFF)")
+	f.Duration("monitor", defaultMonitor, "how often at most one succeeded operation is looked up to count its effects; 0: never (ONCEWARD_MONITOR)")
 	f.String("metrics-listen", "", "a further address that serves /metrics only, to whoever reaches it (ONCEWARD_METRICS_LISTEN)")
 	f.String("log-level", "info", "debug, info, warn or error (ONCEWARD_LOG_LEVEL)")
 	f.BoolVar(&force, "reactivate", false, "put contract versions in force again that were superseded")
