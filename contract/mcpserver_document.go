@@ -21,7 +21,7 @@ type mcpServerMetadata struct {
 
 type mcpServerSpec struct {
 	group
-	Command  texts     `field:"command" doc:"The program and its arguments, for a server on standard input and output. It gets no variable of ours but PATH and HOME. Either command or url."`
+	Command  texts     `field:"command" doc:"The program and its arguments, with ${env.NAME}, for a server on standard input and output. It gets no variable of ours but PATH and HOME. Either command or url."`
 	Dir      text      `field:"dir" doc:"The folder in which the command runs. Default: that of this program."`
 	Env      patterns  `field:"env" doc:"Variables of the command, with ${env.NAME} and ${secret.NAME}."`
 	URL      pattern   `field:"url" doc:"The address of a server on streamable HTTP, such as ${env.FILES_URL}/mcp."`

@@ -12,7 +12,7 @@ const filesServer = `apiVersion: onceward/v1
 kind: MCPServer
 metadata: {name: files, owner: us}
 spec:
-  command: [files-server, /data]
+  command: [files-server, '/data/${env.REGION}']
   env: {API_KEY: '${secret.TOKEN}', REGION: '${env.REGION}'}
   unlisted: review
   tools:
@@ -49,7 +49,7 @@ func loadServer(t testing.TB, doc string) (*MCPServer, map[onceward.ToolName]*To
 func TestListedToolsOfAServerAreContracts(t *testing.T) {
 	t.Parallel()
 	s, tools := loadServer(t, filesServer)
-	if env, err := s.Env(); err != nil || strings.Join(env, " ") != "API_KEY=s3cr3t-token-value REGION=eu" || s.Command()[1] != "/data" || s.Unlisted() != UnlistedToolsReview {
+	if env, err := s.Env(); err != nil || strings.Join(env, " ") != "API_KEY=s3cr3t-token-value REGION=eu" || s.Command()[1] != "/data/eu" || s.Unlisted() != UnlistedToolsReview {
 		t.Errorf("the server has %v (%v), %v, %s", env, err, s.Command(), s.Unlisted())
 	}
 	write := tools["files.write_file"]
@@ -132,13 +132,14 @@ func TestAnswerOfAToolIsJudgedByWhatItProves(t *testing.T) {
 func TestBrokenServerIsRefusedWithItsPlace(t *testing.T) {
 	t.Parallel()
 	for broken, want := range map[string]string{
-		strings.Replace(filesServer, "command: [files-server, /data]", "url: https://x/mcp", 1):                          "env and dir are for a command",
-		strings.Replace(filesServer, "  command: [files-server, /data]\n", "", 1):                                        "either command or url",
+		strings.Replace(filesServer, "command: [files-server, '/data/${env.REGION}']", "url: https://x/mcp", 1):          "env and dir are for a command",
+		strings.Replace(filesServer, "  command: [files-server, '/data/${env.REGION}']\n", "", 1):                        "either command or url",
 		strings.Replace(filesServer, "'${env.REGION}'", "'${operation.id}'", 1):                                          "only env and secret stand here",
 		strings.Replace(filesServer, "effect: probed_write", "effect: keyed_write", 1):                                   "spec.tools[0].effect: a keyed write needs provider_key",
 		strings.Replace(filesServer, "tool: Get Sum", "tool: Write_File", 1):                                             "the name write_file is taken",
 		strings.Replace(filesServer, "key: [input.path, input.version]", "request: {method: POST, url: 'https://x'}", 1): "there is no such field",
 		strings.Replace(filesServer, "tool_error: not_done", "definition: abc", 1):                                       "64 lower-case hexadecimal digits",
+		strings.Replace(filesServer, "/data/${env.REGION}", "${input.path}", 1):                                          "only env stands here",
 		testHead + "  effect: read\n  request: {method: GET, url: 'mcp://files/x'}\n":                                    "a call of a tool is a POST with json",
 		testHead + "  effect: read\n  request: {method: POST, url: 'mcp://files/x', json: {}, headers: {A: b}}\n":        "a call of a tool has no headers",
 	} {
