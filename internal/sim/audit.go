@@ -75,16 +75,16 @@ type Auditor struct {
 	How    string
 
 	rows    map[string]Row
-	starts  map[string]start  // of the newest attempt, by operation and replica
-	sent    map[string]*wire  // by provider key
-	told    map[string]Told   // first succeeded answer of each operation and generation
-	granted map[string]string // by operation and generation: the amount that was answered
-	owned   map[string]string // operation by call that claimed it
-	turned  map[string]string // code by call that was plainly refused
-	cancels map[string]bool   // provider keys whose cancel was granted
-	seen    map[string]bool   // replica and tool: known to be paused there
-	wanted  map[string]int    // operations that callers were told about, by lowest version
-	working map[string]string // owner that works on the running attempt of an operation
+	starts  map[start]time.Duration // when it was first tried to record it
+	sent    map[string]*wire        // by provider key
+	told    map[string]Told         // first succeeded answer of each operation and generation
+	granted map[string]string       // by operation and generation: the amount that was answered
+	owned   map[string]string       // operation by call that claimed it
+	turned  map[string]string       // code by call that was plainly refused
+	cancels map[string]bool         // provider keys whose cancel was granted
+	seen    map[string]bool         // replica and tool: known to be paused there
+	wanted  map[string]int          // operations that callers were told about, by lowest version
+	working map[string]string       // owner that works on the running attempt of an operation
 	unknown map[string]time.Duration
 	Settled []time.Duration // how long each unknown outcome took
 
@@ -95,7 +95,7 @@ type Auditor struct {
 }
 
 type start struct {
-	at                  time.Duration
+	op, replica         string
 	attempt, generation int
 }
 
@@ -106,7 +106,7 @@ type wire struct {
 
 // NewAuditor begins with empty books.
 func NewAuditor(w *World) *Auditor {
-	a := &Auditor{World: w, rows: map[string]Row{}, starts: map[string]start{}, sent: map[string]*wire{}, told: map[string]Told{}, granted: map[string]string{},
+	a := &Auditor{World: w, rows: map[string]Row{}, starts: map[start]time.Duration{}, sent: map[string]*wire{}, told: map[string]Told{}, granted: map[string]string{},
 		owned: map[string]string{}, turned: map[string]string{}, cancels: map[string]bool{}, seen: map[string]bool{}, wanted: map[string]int{}, working: map[string]string{}, unknown: map[string]time.Duration{}}
 	w.Heard = a.happened
 	a.turns, a.people, a.holders, a.keys = newTurns(), newPeople(), newHolders(), newKeys()
@@ -213,9 +213,9 @@ func (a *Auditor) left(before, after *Row, events []string) {
 
 // expired judges the end of a lease.
 func (a *Auditor) expired(before *Row, replica string) {
-	s := a.starts[before.Op+" "+before.Owner]
-	if s.attempt == before.Attempts && !a.Vague && a.World.Now()-s.at < Lease-leaseSlack {
-		a.breach(LeaseHolds, "the lease of %s.%d was ended after %s", before.Op, before.Attempts, a.World.Now()-s.at)
+	at, known := a.starts[start{before.Op, before.Owner, before.Attempts, before.Generation}]
+	if known && !a.Vague && a.World.Now()-at < Lease-leaseSlack {
+		a.breach(LeaseHolds, "the lease of %s.%d was ended after %s", before.Op, before.Attempts, a.World.Now()-at)
 	}
 	if before.Owner == replica && a.working[before.Op] == replica {
 		a.breach(LeaseHolds, "%s ended the lease of its own attempt %s.%d while it was working on it", replica, before.Op, before.Attempts)
@@ -229,8 +229,9 @@ const leaseSlack = 700 * time.Millisecond
 // Starting hears that a replica is about to record the start of an attempt. Of
 // several tries to record one, the first counts: it may be the one that lands.
 func (a *Auditor) Starting(op, replica string, attempt, generation int) {
-	if s, known := a.starts[op+" "+replica]; !known || s.attempt != attempt || s.generation != generation {
-		a.starts[op+" "+replica] = start{a.World.Now(), attempt, generation}
+	s := start{op, replica, attempt, generation}
+	if _, known := a.starts[s]; !known {
+		a.starts[s] = a.World.Now()
 	}
 }
 

@@ -81,8 +81,8 @@ func (a *Auditor) saysYes(r *Row, who string, to showing) {
 // spends judges the start of the first attempt, as of when it was decided.
 func (a *Auditor) spends(s *Spec, r *Row) {
 	at := a.World.Now()
-	if start, ok := a.starts[r.Op+" "+r.Owner]; ok && start.attempt == 1 && start.generation == r.Generation {
-		at = start.at
+	if first, ok := a.starts[start{r.Op, r.Owner, 1, r.Generation}]; ok {
+		at = first
 	}
 	var who []string
 	for _, y := range a.yeses[r.Op] {
