@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/onceward/onceward"
 	"github.com/onceward/onceward/internal/faultproxy"
@@ -211,10 +210,14 @@ func TestWithoutItsCallerAWriteIsNeitherSentNorTriedInVain(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, setting{})
 	input := `{"target":"/v1/orders","content_type":"application/json","raw":"{\"meta\":{\"order\":\"past\"},\"cents\":4200}"}`
-	a, err := w.ledger.Submit(t.Context(), onceward.Intent{Principal: onceward.LocalPrincipal(), Tool: "shop.orders.create", Input: []byte(input), Wait: 50 * time.Millisecond})
-	if err != nil || a.Operation.State != onceward.StateReady {
-		t.Fatalf("asked past the proxy: %v %v", a, err)
+	a, err := w.ledger.Submit(t.Context(), onceward.Intent{Principal: onceward.LocalPrincipal(), Tool: "shop.orders.create", Input: []byte(input)})
+	if err != nil {
+		t.Fatalf("asked past the proxy: %v", err)
 	}
+	until(t, "the first attempt ends before its first byte", func() bool {
+		op, err := w.ledger.Get(t.Context(), onceward.LocalPrincipal(), a.Operation.ID, 0)
+		return err == nil && op.State == onceward.StateReady
+	})
 	for range 5 {
 		if err := w.ledger.Advance(t.Context(), a.Operation.ID); err != nil {
 			t.Fatal(err)
@@ -229,5 +232,26 @@ func TestWithoutItsCallerAWriteIsNeitherSentNorTriedInVain(t *testing.T) {
 	}
 	if got := w.send(t, "POST", "/v1/orders", `{"meta":{"order":"past"},"cents":4200}`, "Authorization", "Bearer back"); got.status != 201 || w.requests()[0].Header.Get("Authorization") != "Bearer back" {
 		t.Errorf("once the caller is there: %d %s", got.status, got.body)
+	}
+}
+
+func TestAnUpstreamIsAskedByItsOwnHostName(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, setting{spec: "  host_name: shop.onceward.test"})
+	req, err := http.NewRequestWithContext(t.Context(), "GET", strings.TrimSuffix(w.URL, "/proxy/shop")+"/v1/orders?a=1", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Host = "shop.onceward.test:8686"
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	if body, err := io.ReadAll(res.Body); err != nil || !strings.Contains(string(body), `"path":"/v1/orders?a=1"`) {
+		t.Errorf("%d %s %v", res.StatusCode, body, err)
+	}
+	if a := w.send(t, "GET", "", ""); !strings.Contains(a.body, `"path":"/"`) {
+		t.Errorf("without a path: %d %s", a.status, a.body)
 	}
 }
