@@ -917,6 +917,8 @@ export interface Report {
   lines_cut?: boolean;
   made_at: string;
   reviews: Waits;
+  /** Events that senders delivered; no part of the total. Blocked counts deliveries, the others events. */
+  sources: SourceReport[];
   /** Stop switches in force now, the widest first. */
   stopped: Switch[];
   /** A tool counts for each owner that its contract names. */
@@ -1141,6 +1143,11 @@ export interface SignRequest {
   as: 'business' | 'technical';
   /** Why the wider risk is wanted. */
   reason: string;
+}
+
+export interface SourceReport {
+  answered: Answered;
+  source: string;
 }
 
 export interface SourceState {
