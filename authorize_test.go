@@ -19,7 +19,8 @@ var mayDo = map[onceward.Action]string{
 	"decide approvals": "approver", "read approvals": "approver auditor caller operator",
 	"add documents": "caller", "read documents": "approver auditor caller operator",
 	"read reviews": "approver auditor operator", "work on reviews": "operator", "stop everything": "admin", "hand over": "approver operator", "sign contracts": "approver",
-	"read the audit trail": "auditor", "read reports": "auditor operator",
+	"read the audit trail": "auditor", "read reports": "auditor operator", "read metrics": "auditor operator",
+	"deliver events": "caller", "read events": "auditor operator", "handle events": "operator",
 	"manage tokens": "admin", "read tokens": "admin auditor", "read who they are": "admin approver auditor caller operator",
 }
 
