@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,6 +20,7 @@ import (
 // mcpConfig is the member mcp of the configuration file.
 type mcpConfig struct {
 	AnswerWithin time.Duration `yaml:"answer_within"`
+	Trusted      []string      `yaml:"trusted"` // principals, issuer:subject
 }
 
 // newMCP serves tools to the one client that starts the program.
@@ -74,7 +76,8 @@ func (nopCloser) Close() error { return nil }
 
 // gateway is what serves tools, as the configuration says.
 func (cfg *config) gateway(l *onceward.Ledger, servers *mcpServers, log *slog.Logger, who func(*http.Request) (onceward.Principal, error)) (*mcpgateway.Gateway, error) {
-	return mcpgateway.New(mcpgateway.Options{Ledger: l, Upstreams: servers, Log: log, Authenticate: who, Refuse: httpapi.WriteProblem, Version: versionText(), AnswerWithin: cfg.MCP.AnswerWithin})
+	return mcpgateway.New(mcpgateway.Options{Ledger: l, Upstreams: servers, Log: log, Authenticate: who, Refuse: httpapi.WriteProblem, Version: versionText(), AnswerWithin: cfg.MCP.AnswerWithin,
+		Trusts: func(p onceward.Principal) bool { return slices.Contains(cfg.MCP.Trusted, p.String()) }})
 }
 
 // withMCP serves the gateway's paths in front of another handler.

@@ -83,6 +83,12 @@ func (c *call) operate(ctx context.Context, tool onceward.Tool, o *offer) (*obje
 	if err != nil {
 		return c.refused(err)
 	}
+	if out, err := c.answered(ctx, a, o); out != nil || err != nil {
+		return out, err
+	}
+	if c.asksHere(a.Operation) {
+		return c.askPerson(ctx, a, o)
+	}
 	return c.operation(a, o)
 }
 

@@ -3,6 +3,7 @@ package mcpgateway
 import (
 	"context"
 	"encoding/json"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"github.com/onceward/onceward"
 	"github.com/onceward/onceward/oncewardtest"
 	"github.com/onceward/onceward/store/memory"
+	"github.com/onceward/onceward/worker"
 )
 
 // The fixture's tools.
@@ -29,6 +31,7 @@ const (
 type world struct {
 	testing.TB
 	provider *oncewardtest.Provider
+	store    onceward.Store
 	ledger   *onceward.Ledger
 	gateway  *Gateway
 	server   *httptest.Server
@@ -54,6 +57,7 @@ func newWorld(t testing.TB, edit ...func(*Options)) *world {
 	clock := onceward.SystemClock{}
 	w := &world{TB: t, provider: oncewardtest.NewProvider(clock)}
 	store := memory.New(memory.Options{})
+	w.store = store
 	registry := onceward.NewRegistry(store, nil)
 	asking := oncewardtest.NewTool(payouts, onceward.EffectProbedWrite, func(i *onceward.ToolInfo) { i.Policy.ApprovalExpiry = time.Hour })
 	asking.NeedsApproval = true
@@ -89,6 +93,15 @@ func newWorld(t testing.TB, edit ...func(*Options)) *world {
 	w.server = httptest.NewServer(mux)
 	t.Cleanup(func() { w.server.CloseClientConnections(); w.server.Close(); _ = w.ledger.Close(context.Background()) })
 	return w
+}
+
+// work runs the loop that starts what was approved, until the test ends.
+func (w *world) work() {
+	log := slog.New(slog.DiscardHandler)
+	ctx, stop := context.WithCancel(context.Background())
+	due := worker.NewDue(w.ledger, w.store, log)
+	wait := worker.Start(ctx, onceward.SystemClock{}, log, due)
+	w.Cleanup(func() { stop(); wait(); due.Wait() })
 }
 
 // eras are the protocol versions that clients speak.

@@ -44,6 +44,9 @@ type Options struct {
 	// metadata of the protected resource names them.
 	AuthorizationServers []string
 	Upstreams            Upstreams // MCP servers behind this one; nil: none
+	// Trusts says of whose clients an answer to a question counts as a person's;
+	// nil: of nobody's, so that approvals are asked for out of band.
+	Trusts func(onceward.Principal) bool
 }
 
 // Gateway serves tools. It is safe for concurrent use.
@@ -54,7 +57,8 @@ type Gateway struct {
 	mcp    *mcp.Server
 	http   http.Handler
 	onward *http.Client // to servers, of what changes nothing
-	seal   [32]byte     // of sessions that are relayed
+	seal   [32]byte     // of sessions that are relayed, and of questions
+	asked  questions
 }
 
 // New makes a gateway. CodeConfigInvalid: an option is missing or out of range.
