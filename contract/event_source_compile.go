@@ -14,8 +14,8 @@ import (
 )
 
 // senderFacts is what a sender documents: how it names an event in every
-// delivery, when the event happened, and for how long it delivers again. The
-// pages were read in November 2026; docs/operating/webhooks.md names them.
+// delivery, when the event happened, and for how long it delivers again.
+// docs/operating/webhooks.md names the manuals.
 type senderFacts struct {
 	id      []string
 	time    string

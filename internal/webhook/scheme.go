@@ -17,8 +17,8 @@ import (
 // Scheme names how a sender signs.
 type Scheme string
 
-// The schemes. What each page says was read in November 2026, and is held
-// against the sender's own library where it has one.
+// The schemes, with the manual that describes each. They are held against the
+// sender's own library where it has one.
 const (
 	StandardWebhooks Scheme = "standard-webhooks" // github.com/standard-webhooks/standard-webhooks, spec/standard-webhooks.md
 	Stripe           Scheme = "stripe"            // docs.stripe.com/webhooks, "Verify webhook signatures manually"
