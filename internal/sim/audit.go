@@ -301,7 +301,7 @@ func (a *Auditor) Heard(t Told) {
 	}
 	a.wanted[t.Op]++
 	a.truthNow(r, &stored, t.Call)
-	life := fmt.Sprintf("%s/%d", t.Op, r.Generation)
+	life := fmt.Sprintf("%s/%d/%d", t.Op, r.Generation, a.usesOf(t.Op, r.Generation))
 	if t.Submit {
 		amount := fmt.Sprint(t.Amount)
 		if was, ok := a.granted[life]; ok && was != amount && !(a.edits[t.Op][was] && a.edits[t.Op][amount]) {
