@@ -112,8 +112,28 @@ func (r *relayed) post(m *message, body []byte) {
 		}
 		r.pass(body, func(raw json.RawMessage) json.RawMessage { return r.rewrite(raw, m.ID) })
 	default:
+		if err := mayRelay(r.who, m.Method); err != nil {
+			r.refuse(http.StatusOK, m.ID, rpcError(err))
+			return
+		}
 		r.pass(body, nil)
 	}
+}
+
+// mayRelay reports whether a principal may send what is about no tool: opening
+// a session is anybody's, what the server has beside tools is a caller's whose
+// credentials are not narrowed to tools.
+func mayRelay(who onceward.Principal, method string) error {
+	if method == "" || method == "initialize" || method == "ping" || method == "server/discover" || strings.HasPrefix(method, "notifications/") {
+		return onceward.Authorize(who, onceward.ActionReadTools)
+	}
+	if err := onceward.Authorize(who, onceward.ActionSubmit); err != nil {
+		return err
+	}
+	if len(who.Tools)+len(who.Effects) > 0 {
+		return onceward.Errorf(onceward.CodeForbidden, "the credentials are narrowed to tools, and %s is about none", onceward.Visible(method[:min(len(method), 64)]))
+	}
+	return nil
 }
 
 const codeHeaderMismatch = -32020

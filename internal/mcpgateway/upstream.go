@@ -121,7 +121,7 @@ func (g *Gateway) offersOf(ctx context.Context, who onceward.Principal, s *Upstr
 		default:
 			continue
 		}
-		if o.info == nil || offered(o.info, who) {
+		if o.info == nil && who.Permits(onceward.ToolName(s.Name+"."+t.Name), onceward.EffectRead) == nil || o.info != nil && offered(o.info, who) {
 			out = append(out, o)
 		}
 	}

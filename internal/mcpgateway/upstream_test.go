@@ -319,6 +319,26 @@ func TestRelayedSessionIsOfNoUseToAnotherPrincipal(t *testing.T) {
 	}
 }
 
+func TestNarrowedCredentialsReachNothingElseOfAServer(t *testing.T) {
+	t.Parallel()
+	w, d := newDesk(t, "  unlisted: pass_reads\n"+deskWrites)
+	for who, may := range map[string]bool{"ada": true, "slim": false} {
+		if _, _, answer := w.post("/mcp/desk", who, "", toolCall(1, "listTickets", `{}`)); strings.Contains(answer, `"result"`) != may {
+			t.Errorf("%s calls a read: %s", who, answer)
+		}
+		_, _, answer := w.post("/mcp/desk", who, "", `{"jsonrpc":"2.0","id":1,"method":"resources/list"}`)
+		if strings.Contains(answer, "no such method") != may { // the desk's own answer
+			t.Errorf("%s lists resources: %s", who, answer)
+		}
+		if _, _, answer := w.post("/mcp/desk", who, "", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}`); !strings.Contains(answer, `"result"`) {
+			t.Errorf("%s opens a session: %s", who, answer)
+		}
+	}
+	if _, _, answer := w.post("/mcp/desk", "slim", "", toolCall(1, "createTicket", `{"id":"a"}`)); strings.Contains(answer, `"result"`) || d.made() != 0 {
+		t.Errorf("slim writes: %s", answer)
+	}
+}
+
 func TestMessageThatMeansTwoThingsDoesNotPass(t *testing.T) {
 	t.Parallel()
 	w, d := newDesk(t, deskWrites)
