@@ -143,7 +143,7 @@ func TestEveryFieldIsFollowedOrNamed(t *testing.T) {
 			map[string]string{"Owner": outside, "Reach": kept, "Failure": kept, "ClaimToken": outside, "SecretHash": outside}},
 		{onceward.Policy{}, `Effect HasProbe RemoteExecutor Deadline Lease ByteTail Settle KeyWindow MaxAttempts BackoffInitial BackoffMax RecoveryWindow OnUnknown
 			NotAfter ApprovalExpiry KeyReusable Quorum`,
-			map[string]string{"SeparateRequester": "it forbids a yes of one person; every other person's is the same", "Reminders": "they change no state", "ReviewTeam": "it says whose turn it is, and no rule asks", "ReviewWithin": "a deadline of people changes no state", "ProbeDeadline": outside, "KeepInput": kept, "Rate": outside}},
+			map[string]string{"SeparateRequester": "it forbids a yes of one person; every other person's is the same", "Reminders": "they change no state", "ReviewTeam": "it says whose turn it is, and no rule asks", "ReviewWithin": "a deadline of people changes no state", "ProbeDeadline": outside, "KeepInput": kept, "Rate": outside, "CallerCredentials": outside}},
 	} {
 		known := map[string]bool{}
 		for name := range strings.FieldsSeq(c.followed) {
