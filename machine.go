@@ -110,6 +110,9 @@ func (m *step) handle(ev Event) error {
 	case ProbeFound:
 		return m.found(e.Began, e.References, e.Result, SettledByProbe)
 	case EffectProven:
+		if len(m.op.Attempts) == 0 { // it is of an earlier use of the key, or nobody's
+			return forbidden(&m.op, e, "nothing was ever sent")
+		}
 		return m.found(m.at, []string{e.Reference}, nil, SettledByCallback)
 	case ProbeAbsent:
 		return m.probeAbsent(e)
