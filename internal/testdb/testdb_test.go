@@ -81,7 +81,7 @@ func TestTransactionLeftOpenIsReportedAndCutOff(t *testing.T) {
 	do(t, culprit, "BEGIN")
 	do(t, culprit, "INSERT INTO left_open.note VALUES ('open')")
 
-	err := dropSchema(dsn, schema, 10*time.Millisecond)
+	err := dropSchema(dsn, schema, 500*time.Millisecond)
 	if err == nil || !strings.Contains(err.Error(), "left a transaction open") {
 		t.Errorf("dropSchema = %v, want the open transaction named", err)
 	}
