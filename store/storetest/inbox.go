@@ -112,9 +112,9 @@ func eventsAreHandedOut(f *fixture) {
 	later := f.event("later", func(e *onceward.InboxEvent) { e.NextAt = f.origin.Add(time.Hour) })
 	ended := f.event("ended", func(e *onceward.InboxEvent) { e.State, e.NextAt = onceward.InboxIgnored, time.Time{} })
 	f.put(later, second, ended, first)
-	take := func(s onceward.Store, limit int) (keys []onceward.Key) {
+	take := func(s onceward.Store, limit int, hold time.Duration) (keys []onceward.Key) {
 		f.Helper()
-		taken, err := s.TakeEvents(f.ctx, limit, step)
+		taken, err := s.TakeEvents(f.ctx, limit, hold)
 		f.must(err)
 		for _, e := range taken {
 			keys = append(keys, e.Key)
@@ -124,11 +124,13 @@ func eventsAreHandedOut(f *fixture) {
 		}
 		return keys
 	}
-	f.equal("the longest due", []onceward.Key{"first"}, take(f.Store, 1))
-	f.equal("what another replica gets", []onceward.Key{"second"}, take(f.other, 10))
-	f.equal("what is left", 0, len(take(f.other, 10)))
+	f.equal("the longest due", []onceward.Key{"first"}, take(f.Store, 1, time.Hour))
+	f.equal("what another replica gets", []onceward.Key{"second"}, take(f.other, 10, time.Hour))
+	f.equal("what is left", 0, len(take(f.other, 10, time.Hour)))
+	f.put(f.event("brief", func(e *onceward.InboxEvent) { e.NextAt = f.origin.Add(-time.Second) }))
+	f.equal("what came since", []onceward.Key{"brief"}, take(f.Store, 10, step))
 	f.pass(2 * step)
-	f.equal("after the hold", 2, len(take(f.other, 10)))
+	f.equal("after its hold", []onceward.Key{"brief"}, take(f.other, 10, time.Hour))
 }
 
 func eventsAreListed(f *fixture) {
