@@ -103,7 +103,8 @@ func (p *parser) unescape(i int) (r rune, width int, ok bool) {
 	}
 }
 
-// unescapeUnicode reads \uXXXX, or the two of a surrogate pair, at i.
+// unescapeUnicode reads an escape of four hex digits, or the two of a surrogate
+// pair, at i.
 func (p *parser) unescapeUnicode(i int) (r rune, width int, ok bool) {
 	const highFirst, lowFirst, lowLast = 0xd800, 0xdc00, 0xdfff
 	r, ok = hex4(p.src, i+2)

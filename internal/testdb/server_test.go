@@ -1,12 +1,9 @@
 package testdb
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
@@ -123,50 +120,5 @@ func TestServerThatCannotStartSaysWhy(t *testing.T) {
 	_, err := Open(t.Context(), Options{Settings: []string{"no_such_setting=1"}})
 	if err == nil || !strings.Contains(err.Error(), "no_such_setting") {
 		t.Errorf("Open = %v, want the server's own reason", err)
-	}
-}
-
-func TestServerDiesWithTheProcessThatStartedIt(t *testing.T) {
-	t.Parallel()
-	if runtime.GOOS != "linux" {
-		t.Skip("only Linux ends a child with its parent")
-	}
-	Installed(t)
-	starter := exec.CommandContext(t.Context(), os.Args[0])
-	starter.Env = append(os.Environ(), asStarter+"=1")
-	starter.Stderr = os.Stderr
-	out, err := starter.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := starter.Start(); err != nil {
-		t.Fatal(err)
-	}
-	line, err := bufio.NewReader(out).ReadString('\n')
-	var pid int
-	var dir string
-	if _, scanErr := fmt.Sscan(line, &pid, &dir); scanErr != nil {
-		t.Fatalf("the starter said %q (%v): %v", line, err, scanErr)
-	}
-	t.Cleanup(func() {
-		if strings.HasPrefix(filepath.Base(dir), "onceward-pg-") {
-			_ = os.RemoveAll(dir) // nobody is left to do it
-		}
-	})
-	if err := starter.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	_ = starter.Wait() // killed: an error by nature
-	tick := time.NewTicker(pollEvery)
-	defer tick.Stop()
-	limit := time.NewTimer(stopWait)
-	defer limit.Stop()
-	for !gone(pid) {
-		select {
-		case <-tick.C:
-		case <-limit.C:
-			_, _ = killTree(pid) // the failure is told by the next line
-			t.Fatalf("the server still runs %s after its starter was killed", stopWait)
-		}
 	}
 }

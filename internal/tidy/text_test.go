@@ -60,7 +60,7 @@ var forbiddenText = rule{
 	},
 	wants: []string{"Makefile:2", "docs/a.md:1", "worker/a.go:1", "worker/b.go:2", ".ci/run:1", "worker/c.txt:1"},
 	kept: tree{
-		"docs/a.md": "See https://example.com/" + "home/ and docs/work/a.md, /workers/, ~/" + "work/ and /rooted.",
+		"docs/a.md": "See https://example.com/" + "home/ and docs" + "/wo" + "rk/a.md, /workers/, ~/wo" + "rk/ and /rooted.",
 		"go.sum":    "golang.org TO" + "DO h1:",
 		"a.go":      "package onceward // TO" + "DOS is a system",
 	},

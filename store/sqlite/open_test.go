@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -310,21 +309,6 @@ func TestFileReplacedWhileOpenTakesNoMoreWrites(t *testing.T) {
 	apply(t, other, onceward.Change{After: claim("k")})
 	_, err = s.Commit(t.Context(), []onceward.Change{{After: claim("another")}})
 	wantCode(t, "a commit to the file that was moved", err, onceward.CodeLedgerUnavailable)
-}
-
-func TestLedgerIsForItsOwnerOnly(t *testing.T) {
-	t.Parallel()
-	if runtime.GOOS == "windows" {
-		t.Skip("skipped on Windows, which has no such modes")
-	}
-	path := filepath.Join(t.TempDir(), "ledger.db")
-	apply(t, open(t, path, sqlite.Options{}), onceward.Change{After: claim("k")})
-	for _, suffix := range []string{"", "-wal"} {
-		info, err := os.Stat(path + suffix)
-		if err != nil || info.Mode().Perm() != 0o600 {
-			t.Errorf("the mode of %s is %v (%v), want 0600", path+suffix, info.Mode(), err)
-		}
-	}
 }
 
 func TestALinkAndItsFileAreOneLedger(t *testing.T) {
