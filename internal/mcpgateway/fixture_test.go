@@ -32,6 +32,7 @@ type world struct {
 	testing.TB
 	provider *oncewardtest.Provider
 	store    onceward.Store
+	registry *onceward.Registry
 	ledger   *onceward.Ledger
 	gateway  *Gateway
 	server   *httptest.Server
@@ -58,10 +59,10 @@ func newWorld(t testing.TB, edit ...func(*Options)) *world {
 	w := &world{TB: t, provider: oncewardtest.NewProvider(clock)}
 	store := memory.New(memory.Options{})
 	w.store = store
-	registry := onceward.NewRegistry(store, nil)
+	w.registry = onceward.NewRegistry(store, nil)
 	asking := oncewardtest.NewTool(payouts, onceward.EffectProbedWrite, func(i *onceward.ToolInfo) { i.Policy.ApprovalExpiry = time.Hour })
 	asking.NeedsApproval = true
-	w.must(registry.Activate(t.Context(), []onceward.Tool{
+	w.must(w.registry.Activate(t.Context(), []onceward.Tool{
 		oncewardtest.NewTool(tickets, onceward.EffectProbedWrite, func(i *onceward.ToolInfo) {
 			i.Description, i.KeyRule = "Open a ticket", `["input.id"]`
 			i.InputSchema = []byte(`{"type":"object","required":["id"],"properties":{"id":{"type":"string"},"amount":{"type":"number"},"text":{"type":"string"}}}`)
@@ -72,7 +73,7 @@ func newWorld(t testing.TB, edit ...func(*Options)) *world {
 		asking,
 	}, false))
 	var err error
-	w.ledger, err = onceward.New(onceward.Options{Store: store, Tools: registry, Provider: w.provider})
+	w.ledger, err = onceward.New(onceward.Options{Store: store, Tools: w.registry, Provider: w.provider})
 	w.must(err)
 	w.must(w.ledger.Start(t.Context()))
 	opts := Options{Ledger: w.ledger, Authenticate: func(req *http.Request) (onceward.Principal, error) {
@@ -93,6 +94,12 @@ func newWorld(t testing.TB, edit ...func(*Options)) *world {
 	w.server = httptest.NewServer(mux)
 	t.Cleanup(func() { w.server.CloseClientConnections(); w.server.Close(); _ = w.ledger.Close(context.Background()) })
 	return w
+}
+
+// activate puts more contracts in force.
+func (w *world) activate(more ...onceward.Tool) {
+	w.Helper()
+	w.must(w.registry.Activate(w.Context(), append(w.registry.All(), more...), false))
 }
 
 // work runs the loop that starts what was approved, until the test ends.

@@ -40,6 +40,11 @@ const (
 // scopeKey is, in the context of a request, the server whose tools alone it is about.
 type scopeKey struct{}
 
+func scopeIn(ctx context.Context) string {
+	scope, _ := ctx.Value(scopeKey{}).(string)
+	return scope
+}
+
 // handler builds the way of an HTTP request: who asks, which era, the SDK.
 //
 // Why two handlers: one that keeps no sessions cannot ask a client of the older
@@ -97,6 +102,10 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 			return
 		}
 		ctx = context.WithValue(ctx, scopeKey{}, u.Name)
+	}
+	if id, err := g.agrees(req, who, scopeIn(ctx)); err != nil {
+		reply(w, http.StatusBadRequest, refusalOf(id, err))
+		return
 	}
 	clean := req.Clone(ctx)
 	clean.Header.Del("Cookie")

@@ -49,6 +49,7 @@ type message struct {
 	Method string          `json:"method"`
 	Params struct {
 		Name      string          `json:"name"`
+		TaskID    string          `json:"taskId"`
 		Arguments json.RawMessage `json:"arguments"`
 		Meta      map[string]any  `json:"_meta"`
 	} `json:"params"`
@@ -98,9 +99,15 @@ type relayed struct {
 
 // post decides about one message.
 func (r *relayed) post(m *message, body []byte) {
-	if named := r.req.Header.Get("Mcp-Method"); named != "" && named != m.Method && m.Method != "" {
-		r.refuse(http.StatusBadRequest, m.ID, &jsonrpc.Error{Code: codeHeaderMismatch, Message: "Mcp-Method names another method than the body"})
+	if named := r.req.Header.Get(methodHeader); named != "" && named != m.Method && m.Method != "" {
+		r.refuse(http.StatusBadRequest, m.ID, headerMismatch("Mcp-Method names another method than the body"))
 		return
+	}
+	if r.modern() {
+		if err := r.headersAgree(r.req, m, r.who, r.upstream.Name); err != nil {
+			r.refuse(http.StatusBadRequest, m.ID, err)
+			return
+		}
 	}
 	switch m.Method {
 	case "tools/call":
@@ -136,12 +143,10 @@ func mayRelay(who onceward.Principal, method string) error {
 	return nil
 }
 
-const codeHeaderMismatch = -32020
-
 // call makes a call an operation, or passes it if it only reads.
 func (r *relayed) call(m *message, body []byte) {
-	if named := r.req.Header.Get("Mcp-Name"); named != "" && named != m.Params.Name {
-		r.refuse(http.StatusBadRequest, m.ID, &jsonrpc.Error{Code: codeHeaderMismatch, Message: "Mcp-Name names another tool than the body"})
+	if named := r.req.Header.Get(nameHeader); named != "" && named != m.Params.Name {
+		r.refuse(http.StatusBadRequest, m.ID, headerMismatch("Mcp-Name names another tool than the body"))
 		return
 	}
 	if err := onceward.Authorize(r.who, onceward.ActionSubmit); err != nil && m.Params.Name != StatusTool {
@@ -149,7 +154,7 @@ func (r *relayed) call(m *message, body []byte) {
 		return
 	}
 	c := &call{Gateway: r.Gateway, name: m.Params.Name, args: m.Params.Arguments, who: r.who, meta: m.Params.Meta, header: r.req.Header, scope: r.upstream.Name,
-		modern: r.req.Header.Get(versionHeader) >= versionModern}
+		modern: r.modern()}
 	if o := r.find(r.req.Context(), r.who, r.upstream.Name, m.Params.Name); o != nil && o.pass {
 		r.pass(body, nil)
 		return
@@ -162,10 +167,18 @@ func (r *relayed) call(m *message, body []byte) {
 	if c.modern && out.get("resultType") == nil {
 		out.put("resultType", "complete")
 	}
-	r.reply(http.StatusOK, map[string]json.RawMessage{"jsonrpc": json.RawMessage(`"2.0"`), "id": m.ID, "result": out.append(nil)})
+	reply(r.w, http.StatusOK, map[string]json.RawMessage{"jsonrpc": json.RawMessage(`"2.0"`), "id": m.ID, "result": out.append(nil)})
 }
 
+// modern reports whether the request is of the era without sessions.
+func (r *relayed) modern() bool { return r.req.Header.Get(versionHeader) >= versionModern }
+
 func (r *relayed) refuse(status int, id json.RawMessage, err error) {
+	reply(r.w, status, refusalOf(id, err))
+}
+
+// refusalOf answers a message with an error of the protocol.
+func refusalOf(id json.RawMessage, err error) map[string]json.RawMessage {
 	var e *jsonrpc.Error
 	if !errors.As(err, &e) {
 		e = &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "internal error"}
@@ -173,14 +186,14 @@ func (r *relayed) refuse(status int, id json.RawMessage, err error) {
 	if id == nil {
 		id = json.RawMessage("null")
 	}
-	r.reply(status, map[string]json.RawMessage{"jsonrpc": json.RawMessage(`"2.0"`), "id": id, "error": mustMarshal(e)})
+	return map[string]json.RawMessage{"jsonrpc": json.RawMessage(`"2.0"`), "id": id, "error": mustMarshal(e)}
 }
 
-func (r *relayed) reply(status int, answer map[string]json.RawMessage) {
-	r.w.Header().Set("Content-Type", "application/json")
-	r.w.Header().Set("Cache-Control", "no-store")
-	r.w.WriteHeader(status)
-	_, _ = r.w.Write(mustMarshal(answer)) // whoever hung up hears nothing
+func reply(w http.ResponseWriter, status int, answer map[string]json.RawMessage) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	_, _ = w.Write(mustMarshal(answer)) // whoever hung up hears nothing
 }
 
 // pass sends a message on and streams the answer back. edit changes each message
@@ -225,7 +238,7 @@ func (r *relayed) onwardRequest(ctx context.Context, body []byte) (*http.Request
 		}
 	}
 	for name, values := range r.req.Header {
-		if strings.HasPrefix(name, "Mcp-Param-") {
+		if strings.HasPrefix(name, paramHeaderPrefix) {
 			out.Header[name] = values
 		}
 	}

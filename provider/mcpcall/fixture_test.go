@@ -41,6 +41,7 @@ type desk struct {
 	mu          sync.Mutex
 	notes       []string
 	description string
+	annotate    bool          // a header repeats the argument text
 	calls       int           // tools/call that arrived
 	hold        chan struct{} // a call waits for it
 	authorized  []string      // Authorization headers
@@ -70,6 +71,7 @@ func (d *desk) read() []string {
 func newServer(d *desk) *mcp.Server {
 	s := mcp.NewServer(&mcp.Implementation{Name: "desk", Version: "1"}, &mcp.ServerOptions{Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}}})
 	schema := json.RawMessage(`{"type":"object","properties":{"text":{"type":"string"}}}`)
+	annotated := json.RawMessage(`{"type":"object","properties":{"text":{"type":"string","x-mcp-header":"Text"}}}`)
 	s.AddTool(&mcp.Tool{Name: "note", Description: "Make a note", InputSchema: schema}, func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		var in struct{ Text string }
 		if err := json.Unmarshal(req.Params.Arguments, &in); err != nil {
@@ -100,9 +102,14 @@ func newServer(d *desk) *mcp.Server {
 			if list, ok := res.(*mcp.ListToolsResult); ok {
 				d.mu.Lock()
 				defer d.mu.Unlock()
-				if d.description != "" {
+				if d.description != "" || d.annotate {
 					changed := *list.Tools[0]
-					changed.Description = d.description
+					if d.description != "" {
+						changed.Description = d.description
+					}
+					if d.annotate {
+						changed.InputSchema = annotated
+					}
 					list.Tools = append([]*mcp.Tool{&changed}, list.Tools[1:]...)
 				}
 			}

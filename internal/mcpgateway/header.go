@@ -1,0 +1,179 @@
+package mcpgateway
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/onceward/onceward"
+)
+
+// Headers of the stateless era that repeat what the body says, for whoever
+// stands in between and reads no bodies.
+const (
+	methodHeader      = "Mcp-Method"
+	nameHeader        = "Mcp-Name"
+	paramHeaderPrefix = "Mcp-Param-"
+	paramAnnotation   = "x-mcp-header" // in an input schema: the header of a property
+)
+
+// codeHeaderMismatch is the protocol's: headers and body say different things.
+const codeHeaderMismatch = -32020
+
+func headerMismatch(format string, args ...any) error {
+	return &jsonrpc.Error{Code: codeHeaderMismatch, Message: fmt.Sprintf(format, args...)}
+}
+
+// agrees checks what a request's headers repeat of its body, before anybody acts
+// on either: a proxy on the way may have let it pass because of its headers.
+// The body is put back. Requests of the era of sessions repeat nothing.
+//
+// Why not the SDK: it knows no tool of ours, and no task.
+func (g *Gateway) agrees(req *http.Request, who onceward.Principal, scope string) (id json.RawMessage, err error) {
+	if req.Method != http.MethodPost || req.Header.Get(versionHeader) < versionModern {
+		return nil, nil
+	}
+	body, err := io.ReadAll(io.LimitReader(req.Body, BodyBytesMax+1))
+	req.Body = struct {
+		io.Reader
+		io.Closer
+	}{io.MultiReader(bytes.NewReader(body), errorReader{err}), req.Body}
+	var m message
+	if err != nil || json.Unmarshal(body, &m) != nil {
+		return nil, nil // the SDK says what is wrong with it
+	}
+	return m.ID, g.headersAgree(req, &m, who, scope)
+}
+
+// errorReader ends with an error, or as any other.
+type errorReader struct{ err error }
+
+// Read implements io.Reader.
+func (r errorReader) Read([]byte) (int, error) {
+	if r.err != nil {
+		return 0, r.err
+	}
+	return 0, io.EOF
+}
+
+// headersAgree compares the headers of a message of the stateless era with it.
+func (g *Gateway) headersAgree(req *http.Request, m *message, who onceward.Principal, scope string) error {
+	header := req.Header
+	if isTaskMethod(m.Method) && m.Params.TaskID != "" && header.Get(nameHeader) != m.Params.TaskID {
+		return headerMismatch("Mcp-Name does not name the task of the body")
+	}
+	if m.Method != "tools/call" || m.Params.Name == StatusTool {
+		return nil
+	}
+	o := g.find(req.Context(), who, scope, m.Params.Name)
+	if o == nil {
+		return nil
+	}
+	shown := o.definition()
+	if shown == nil {
+		return nil
+	}
+	return paramsAgree(header, shown.get("inputSchema"), m.Params.Arguments)
+}
+
+// paramsAgree compares the headers of parameters with the arguments.
+func paramsAgree(header http.Header, schema, arguments json.RawMessage) error {
+	if !bytes.Contains(schema, []byte(paramAnnotation)) {
+		return nil
+	}
+	var s paramSchema
+	if err := json.Unmarshal(schema, &s); err != nil {
+		return nil // what cannot be read annotates nothing
+	}
+	return s.agree(header, arguments, "")
+}
+
+// paramSchema is what an input schema says about headers. What is not reached
+// through properties alone says nothing.
+type paramSchema struct {
+	Type       any                    `json:"type"`
+	Header     any                    `json:"x-mcp-header"`
+	Properties map[string]paramSchema `json:"properties"`
+}
+
+func (s *paramSchema) agree(header http.Header, object json.RawMessage, path string) error {
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(object, &members); err != nil {
+		members = nil // no object: nothing of it is there
+	}
+	for name := range s.Properties {
+		p := s.Properties[name]
+		at := strings.TrimPrefix(path+"."+name, ".")
+		if err := p.agree(header, members[name], at); err != nil {
+			return err
+		}
+		suffix, _ := p.Header.(string)
+		if suffix == "" || p.Type != "string" && p.Type != "integer" && p.Type != "boolean" {
+			continue
+		}
+		if err := paramAgrees(header.Values(paramHeaderPrefix+suffix), members[name]); err != nil {
+			return headerMismatch("%s%s and the parameter %s: %v", paramHeaderPrefix, onceward.Visible(suffix), onceward.Visible(at), err)
+		}
+	}
+	return nil
+}
+
+// paramAgrees compares the lines of one header with one argument.
+func paramAgrees(lines []string, argument json.RawMessage) error {
+	absent := len(argument) == 0 || string(argument) == "null"
+	switch {
+	case absent && len(lines) == 0:
+		return nil
+	case absent:
+		return errors.New("the body has no such value")
+	case len(lines) == 0:
+		return errors.New("the header is missing")
+	case len(lines) > 1:
+		return errors.New("the header stands more than once")
+	}
+	text, err := paramText(lines[0])
+	if err != nil {
+		return err
+	}
+	var value any
+	if err := json.Unmarshal(argument, &value); err != nil {
+		return errors.New("the body's value cannot be read")
+	}
+	same := false
+	switch v := value.(type) {
+	case string:
+		same = v == text
+	case bool:
+		same = strconv.FormatBool(v) == text
+	case float64: // 42 and 42.0 are one number
+		n, err := strconv.ParseFloat(text, 64)
+		same = err == nil && n == v && v == math.Trunc(v) && math.Abs(v) < 1<<53
+	}
+	if !same {
+		return errors.New("they differ")
+	}
+	return nil
+}
+
+// paramText reads a header's value, which stands in Base64 where it is no plain
+// text: =?base64?…?=.
+func paramText(line string) (string, error) {
+	inner, wrapped := strings.CutPrefix(line, "=?base64?")
+	if !wrapped || !strings.HasSuffix(inner, "?=") {
+		return line, nil
+	}
+	raw, err := base64.StdEncoding.DecodeString(strings.TrimSuffix(inner, "?="))
+	if err != nil {
+		return "", errors.New("the header's Base64 cannot be read")
+	}
+	return string(raw), nil
+}
