@@ -73,7 +73,7 @@ func (cfg *config) access() (*access, error) {
 	case cfg.TLSCert != "" && cfg.Proxied:
 		return nil, invalid("either tls-cert or behind-tls-proxy says who ends TLS")
 	}
-	a.required = cfg.Auth == authRequired || cfg.OIDC != nil || cfg.Proxied
+	a.required = cfg.Auth == authRequired || cfg.OIDC != nil || cfg.MCP.OAuth != nil || cfg.Proxied
 	a.open = a.required && (cfg.TLSCert != "" || cfg.Proxied)
 	var err error
 	if cfg.TLSCert != "" {

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/onceward/onceward"
+	"github.com/onceward/onceward/internal/auth"
 	"github.com/onceward/onceward/internal/httpapi"
 	"github.com/onceward/onceward/internal/mcpgateway"
 )
@@ -21,6 +22,27 @@ import (
 type mcpConfig struct {
 	AnswerWithin time.Duration `yaml:"answer_within"`
 	Trusted      []string      `yaml:"trusted"` // principals, issuer:subject
+	OAuth        *oauthConfig  `yaml:"oauth"`
+}
+
+// oauthConfig is the authorization server whose access tokens are taken.
+type oauthConfig struct {
+	Issuer      string                     `yaml:"issuer"`
+	Resource    string                     `yaml:"resource"`
+	Scopes      map[string][]onceward.Role `yaml:"scopes"`
+	Tenant      string                     `yaml:"tenant"`
+	TenantClaim string                     `yaml:"tenant_claim"`
+	Tenants     map[string]onceward.Tenant `yaml:"tenants"`
+	RolesClaim  string                     `yaml:"roles_claim"`
+	Roles       map[string][]onceward.Role `yaml:"roles"`
+	GroupsClaim string                     `yaml:"groups_claim"`
+	Groups      map[string]string          `yaml:"groups"`
+}
+
+func (o *oauthConfig) accessTokens(log *slog.Logger) (*auth.AccessTokens, error) {
+	return auth.NewAccessTokens(auth.Access{Issuer: o.Issuer, Resource: o.Resource, Scopes: o.Scopes, Log: log,
+		Claims: auth.Claims{Tenant: onceward.Tenant(o.Tenant), TenantClaim: o.TenantClaim, Tenants: o.Tenants, RolesClaim: o.RolesClaim, Roles: o.Roles,
+			GroupsClaim: o.GroupsClaim, Groups: o.Groups}})
 }
 
 // newMCP serves tools to the one client that starts the program.
@@ -76,8 +98,17 @@ func (nopCloser) Close() error { return nil }
 
 // gateway is what serves tools, as the configuration says.
 func (cfg *config) gateway(l *onceward.Ledger, servers *mcpServers, log *slog.Logger, who func(*http.Request) (onceward.Principal, error)) (*mcpgateway.Gateway, error) {
-	return mcpgateway.New(mcpgateway.Options{Ledger: l, Upstreams: servers, Log: log, Authenticate: who, Refuse: httpapi.WriteProblem, Version: versionText(), AnswerWithin: cfg.MCP.AnswerWithin,
-		Trusts: func(p onceward.Principal) bool { return slices.Contains(cfg.MCP.Trusted, p.String()) }})
+	opts := mcpgateway.Options{Ledger: l, Upstreams: servers, Log: log, Authenticate: who, Refuse: httpapi.WriteProblem, Version: versionText(), AnswerWithin: cfg.MCP.AnswerWithin,
+		Trusts: func(p onceward.Principal) bool { return slices.Contains(cfg.MCP.Trusted, p.String()) }}
+	if o := cfg.MCP.OAuth; o != nil && who != nil {
+		tokens, err := o.accessTokens(log)
+		if err != nil {
+			return nil, err
+		}
+		opts.Authenticate = tokens.Authenticate(who)
+		opts.OAuth = &mcpgateway.OAuth{Issuer: tokens.Issuer(), Resource: tokens.Resource(), Scopes: tokens.Scopes(), CallerScopes: tokens.ScopesFor(onceward.RoleCaller)}
+	}
+	return mcpgateway.New(opts)
 }
 
 // withMCP serves the gateway's paths in front of another handler.

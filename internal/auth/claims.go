@@ -23,11 +23,23 @@ type Claims struct {
 }
 
 func (c *Claims) check() error {
-	invalid := func(format string, args ...any) error {
-		return &onceward.Error{Code: onceward.CodeConfigInvalid, Op: "configure oidc", Message: fmt.Sprintf(format, args...), Hint: "docs/operating/access.md has an example"}
+	if err := c.checkTenant(); err != nil {
+		return err
 	}
+	if c.RolesClaim == "" || len(c.Roles) == 0 {
+		return claimsInvalid("roles_claim and roles say who has which role; without them nobody could sign in")
+	}
+	return nil
+}
+
+func claimsInvalid(format string, args ...any) error {
+	return &onceward.Error{Code: onceward.CodeConfigInvalid, Op: "configure oidc", Message: fmt.Sprintf(format, args...), Hint: "docs/operating/access.md has an example"}
+}
+
+// checkTenant checks everything but that somebody has a role.
+func (c *Claims) checkTenant() error {
 	if (c.Tenant == "") == (c.TenantClaim == "") {
-		return invalid("either tenant or tenant_claim says whose people they are")
+		return claimsInvalid("either tenant or tenant_claim says whose people they are")
 	}
 	tenants := []onceward.Tenant{c.Tenant}
 	if c.TenantClaim != "" {
@@ -36,26 +48,23 @@ func (c *Claims) check() error {
 			tenants = append(tenants, t)
 		}
 		if len(tenants) == 0 {
-			return invalid("tenant_claim needs tenants: which of its values is which tenant")
+			return claimsInvalid("tenant_claim needs tenants: which of its values is which tenant")
 		}
 	}
 	for _, t := range tenants {
 		if _, err := onceward.ParseTenant(string(t)); err != nil {
-			return invalid("%q is no tenant's name", t)
+			return claimsInvalid("%q is no tenant's name", t)
 		}
-	}
-	if c.RolesClaim == "" || len(c.Roles) == 0 {
-		return invalid("roles_claim and roles say who has which role; without them nobody could sign in")
 	}
 	for value, roles := range c.Roles {
 		for _, r := range roles {
 			if _, err := onceward.ParseRole(string(r)); err != nil {
-				return invalid("roles: %q is given %q, which is no role", value, r)
+				return claimsInvalid("roles: %q is given %q, which is no role", value, r)
 			}
 		}
 	}
 	if (c.GroupsClaim == "") != (len(c.Groups) == 0) {
-		return invalid("groups_claim and groups go together")
+		return claimsInvalid("groups_claim and groups go together")
 	}
 	return nil
 }

@@ -40,13 +40,21 @@ type Options struct {
 	Version       string        // of this program, as clients are told
 	AnswerWithin  time.Duration // 0: DefaultAnswerWithin; at most onceward.MaxWait
 	ProgressEvery time.Duration // 0: DefaultProgressEvery
-	// AuthorizationServers are issuers whose access tokens Authenticate takes; the
-	// metadata of the protected resource names them.
-	AuthorizationServers []string
-	Upstreams            Upstreams // MCP servers behind this one; nil: none
+	// OAuth says whose access tokens Authenticate takes; nil: nobody's. The
+	// metadata of the protected resource, and challenges, say it to clients.
+	OAuth     *OAuth
+	Upstreams Upstreams // MCP servers behind this one; nil: none
 	// Trusts says of whose clients an answer to a question counts as a person's;
 	// nil: of nobody's, so that approvals are asked for out of band.
 	Trusts func(onceward.Principal) bool
+}
+
+// OAuth is what clients are told of where to get a token.
+type OAuth struct {
+	Issuer       string   // of the authorization server
+	Resource     string   // this one, as tokens have to name it
+	Scopes       []string // that bring a role
+	CallerScopes []string // of these, those that let call
 }
 
 // Gateway serves tools. It is safe for concurrent use.

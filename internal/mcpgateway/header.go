@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"net/http"
 	"strconv"
@@ -42,27 +41,12 @@ func (g *Gateway) agrees(req *http.Request, who onceward.Principal, scope string
 	if req.Method != http.MethodPost || req.Header.Get(versionHeader) < versionModern {
 		return nil, nil
 	}
-	body, err := io.ReadAll(io.LimitReader(req.Body, BodyBytesMax+1))
-	req.Body = struct {
-		io.Reader
-		io.Closer
-	}{io.MultiReader(bytes.NewReader(body), errorReader{err}), req.Body}
+	body, err := peek(req)
 	var m message
 	if err != nil || json.Unmarshal(body, &m) != nil {
 		return nil, nil // the SDK says what is wrong with it
 	}
 	return m.ID, g.headersAgree(req, &m, who, scope)
-}
-
-// errorReader ends with an error, or as any other.
-type errorReader struct{ err error }
-
-// Read implements io.Reader.
-func (r errorReader) Read([]byte) (int, error) {
-	if r.err != nil {
-		return 0, r.err
-	}
-	return 0, io.EOF
 }
 
 // headersAgree compares the headers of a message of the stateless era with it.

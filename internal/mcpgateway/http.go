@@ -3,7 +3,6 @@ package mcpgateway
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
@@ -79,10 +78,11 @@ func (g *Gateway) handler() http.Handler {
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	who, err := g.opts.Authenticate(req)
 	if err != nil {
-		if onceward.Is(err, onceward.CodeUnauthenticated) {
-			w.Header().Set("WWW-Authenticate", `Bearer resource_metadata="`+origin(req)+MetadataPath+Path+`"`)
-		}
-		g.opts.Refuse(w, req, err)
+		g.challenge(w, req, err)
+		return
+	}
+	if err := g.mayCall(req, who); err != nil {
+		g.challenge(w, req, err)
 		return
 	}
 	// A stream lasts as long as its client wants; a body is bounded in time by the server.
@@ -122,37 +122,26 @@ func isModern(req *http.Request) bool {
 	if req.Method != http.MethodPost || req.Header.Get("Mcp-Session-Id") != "" {
 		return false
 	}
-	head, err := io.ReadAll(io.LimitReader(req.Body, BodyBytesMax+1))
-	req.Body = struct {
-		io.Reader
-		io.Closer
-	}{io.MultiReader(bytes.NewReader(head), req.Body), req.Body}
+	head, err := peek(req)
 	return err == nil && bytes.Contains(head, []byte(`"`+metaVersion+`"`))
 }
 
-// Metadata serves the OAuth 2.1 metadata of the protected resource (RFC 9728).
-// Without authorization servers it says only that a bearer token is wanted.
-func (g *Gateway) Metadata(w http.ResponseWriter, req *http.Request) {
-	if req.Method != http.MethodGet && req.Method != http.MethodHead {
-		w.Header().Set("Allow", "GET, HEAD")
-		g.opts.Refuse(w, req, onceward.Errorf(onceward.CodeMethodNotAllowed, "this path takes GET, HEAD only"))
-		return
+// peek reads a request's body, as far as one may be long, and puts it back.
+func peek(req *http.Request) ([]byte, error) {
+	head, err := io.ReadAll(io.LimitReader(req.Body, BodyBytesMax+1))
+	rest := io.Reader(req.Body)
+	if err != nil {
+		rest = failing{err}
 	}
-	doc := map[string]any{"resource": origin(req) + Path, "resource_name": "Onceward", "bearer_methods_supported": []string{"header"}}
-	if len(g.opts.AuthorizationServers) > 0 {
-		doc["authorization_servers"] = g.opts.AuthorizationServers
-	}
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Cache-Control", "no-store")
-	_ = json.NewEncoder(w).Encode(doc)
+	req.Body = struct {
+		io.Reader
+		io.Closer
+	}{io.MultiReader(bytes.NewReader(head), rest), req.Body}
+	return head, err
 }
 
-// origin is how the client reached this server. The webserver's guard has
-// checked the Host header.
-func origin(req *http.Request) string {
-	scheme := "http"
-	if req.TLS != nil || strings.EqualFold(req.Header.Get("X-Forwarded-Proto"), "https") {
-		scheme = "https"
-	}
-	return scheme + "://" + req.Host
-}
+// failing is a reader that has nothing but an error.
+type failing struct{ err error }
+
+// Read implements io.Reader.
+func (f failing) Read([]byte) (int, error) { return 0, f.err }

@@ -32,6 +32,7 @@ type desk struct {
 	mu          sync.Mutex
 	tickets     []string // what createTicket was called with
 	heard       []string // every Authorization header that came
+	headers     []http.Header
 	description string
 	fail        int // status that answers createTicket, after its effect; 0: none
 }
@@ -49,6 +50,7 @@ func (d *desk) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.heard = append(d.heard, req.Header.Get("Authorization"))
+	d.headers = append(d.headers, req.Header.Clone())
 	answer := func(kind, value string) {
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,%q:%s}`, m.ID, kind, value)
