@@ -21,7 +21,7 @@ func (l *Ledger) Advance(ctx context.Context, id OperationID) error {
 	case StepNone:
 		return l.reschedule(ctx, op)
 	case StepStart, StepResend:
-		if bound, ok := t.(CallerBound); ok && !bound.Sendable(op) {
+		if !mayStartHere(t, op) {
 			return l.awaitCaller(ctx, op, at)
 		}
 		return l.startAgain(ctx, op, t)

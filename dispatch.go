@@ -12,6 +12,9 @@ import (
 // The channel gets the operation as it was recorded, once, and is closed.
 func (l *Ledger) dispatch(op *Operation, t Tool, mark *liveMark) <-chan *Operation {
 	recorded := make(chan *Operation, 1)
+	if own, ok := t.(InProcess); ok {
+		t = own.Begin(op)
+	}
 	l.running.add()
 	l.crew.do(l.detached, func() {
 		defer l.running.done()
@@ -60,7 +63,7 @@ func (l *Ledger) send(op *Operation, t Tool, lease time.Time, span *Span) (_ Evi
 	}
 	secrets, err := t.Secrets(op)
 	if errors.Is(err, ErrCallerGone) {
-		return notSent("caller_gone", "the caller's credentials are not held here"), err
+		return notSent("caller_gone", "what the caller brings is not held here"), err
 	}
 	if err != nil {
 		l.log.Error("a secret of a contract cannot be read", about(op, "tool", op.Tool, "error", err)...)
@@ -73,7 +76,7 @@ func (l *Ledger) send(op *Operation, t Tool, lease time.Time, span *Span) (_ Evi
 		tap = bound.Tap(op)
 	}
 	l.crash("dispatch.before_send")
-	ev := l.provider.Send(l.detached, &req, SendOptions{
+	ev := l.providerOf(t, op).Send(l.detached, &req, SendOptions{
 		Tap:          tap,
 		SecretHeader: fieldNames(secrets), Write: info.Policy.Effect.Writes(), Deadline: info.Policy.Deadline, NotAfter: lease, Hosts: info.Hosts, JudgeBytes: info.JudgeBytes,
 		BeforeWrite: func() error {

@@ -50,7 +50,7 @@ func ReplayableHeader(header []HeaderField) []HeaderField {
 
 func replayable(name string) bool {
 	low := strings.ToLower(name)
-	return !notReplayed[low] && !strings.HasPrefix(low, "proxy-")
+	return !notReplayed[low] && !strings.HasPrefix(low, "proxy-") && !strings.HasPrefix(low, functionFields)
 }
 
 // namedIn reports whether a comma-separated list of names has name in it.

@@ -736,7 +736,7 @@ func TestLinkedDocumentThatChangesBeforeTheFirstAttemptVoidsTheApproval(t *testi
 func TestReminderIsSentOnceThoughTheProcessDies(t *testing.T) {
 	t.Parallel()
 	onEachStore(t, reminding(), func(t *testing.T, w *world) {
-		w.beside = []*oncewardtest.Tool{oncewardtest.NewTool("t.notify", onceward.EffectProbedWrite)}
+		w.beside = []onceward.Tool{oncewardtest.NewTool("t.notify", onceward.EffectProbedWrite)}
 		w.restart()
 		op := w.ask(`{"id":"a"}`).Operation
 		w.pass(30 * time.Minute)

@@ -16,7 +16,7 @@ func (l *Ledger) look(op *Operation, t Tool) (ProbeJudgement, Evidence, time.Tim
 	l.crash("probe.before_send")
 	info, names := t.Info(), fieldNames(req.Header)
 	span := l.traced(op, SpanProbe, req)
-	ev := l.provider.Send(l.detached, req, SendOptions{SecretHeader: names, Deadline: info.Policy.ProbeDeadline, Hosts: info.Hosts, JudgeBytes: info.JudgeBytes})
+	ev := l.providerOf(t, op).Send(l.detached, req, SendOptions{SecretHeader: names, Deadline: info.Policy.ProbeDeadline, Hosts: info.Hosts, JudgeBytes: info.JudgeBytes})
 	l.crash("probe.after_response")
 	l.toLedgerTime(&ev, began)
 	j := t.JudgeProbe(op, &ev)

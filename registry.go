@@ -261,6 +261,9 @@ func (r *Registry) Version(ctx context.Context, name ToolName, version string) (
 
 // stored compiles a version as the ledger keeps it.
 func (r *Registry) stored(c *ContractVersion) (Tool, error) {
+	if isFunction(c.Source) {
+		return r.storedFunction(c)
+	}
 	if r.compile == nil {
 		return nil, &Error{Code: CodeConfigInvalid, Op: "compile contract", Message: fmt.Sprintf("version %s of %s stands in the ledger, and there is no compiler for it", c.Version, c.Tool),
 			Hint: "give NewRegistry a compiler: contract.Compiler"}
@@ -270,6 +273,18 @@ func (r *Registry) stored(c *ContractVersion) (Tool, error) {
 		return nil, fmt.Errorf("compile contract %s version %s: %w", c.Tool, c.Version, err)
 	}
 	return t, nil
+}
+
+// storedFunction is an earlier version of a function that this process has.
+func (r *Registry) storedFunction(c *ContractVersion) (Tool, error) {
+	r.mu.RLock()
+	t, ok := r.active[c.Tool].(*FunctionTool)
+	r.mu.RUnlock()
+	if !ok {
+		return nil, &Error{Code: CodeToolNotFound, Op: "find function", Message: fmt.Sprintf("%s is a function, and this process has not activated it", c.Tool),
+			Hint: "activate the same functions in every process that shares the ledger"}
+	}
+	return t.version(c.Source)
 }
 
 // All returns the contracts in force, by name.

@@ -170,7 +170,7 @@ type CallerBound interface {
 	Tap(op *Operation) AnswerTap
 }
 
-// ErrCallerGone is wrapped by the error of Tool.Secrets where the caller's
-// credentials are not held any more: the attempt ends before its first byte, and
-// the tool is not paused.
-var ErrCallerGone = errors.New("the caller's credentials are not held here")
+// ErrCallerGone is wrapped by the error of Tool.Secrets where what the caller
+// brings, credentials or a function, is not held any more: the attempt ends
+// before its first byte, and the tool is not paused.
+var ErrCallerGone = errors.New("what the caller brings is not held here")

@@ -37,7 +37,7 @@ type world struct {
 	provider *oncewardtest.Provider
 	handle   func() onceward.Store // another handle on the database
 	tools    []*oncewardtest.Tool  // every version that was ever in force
-	beside   []*oncewardtest.Tool  // further contracts of the processes that start from now on
+	beside   []onceward.Tool       // further contracts of the processes that start from now on
 }
 
 // replica is one process: a ledger with its own handle on the database, and its
@@ -151,10 +151,7 @@ func verifyAtTheEnd(t testing.TB, s onceward.Store) {
 func (w *world) process(t testing.TB, tool *oncewardtest.Tool, opts ...worldOption) *replica {
 	t.Helper()
 	w.tools = append(w.tools, tool)
-	inForce := []onceward.Tool{tool}
-	for _, b := range w.beside {
-		inForce = append(inForce, b)
-	}
+	inForce := append([]onceward.Tool{tool}, w.beside...)
 	r := &replica{t: t, w: w, store: oncewardtest.NewFaultyStore(w.handle())}
 	registry := onceward.NewRegistry(r.store, w.compile)
 	if err := registry.Activate(t.Context(), inForce, false); err != nil {
