@@ -76,14 +76,14 @@ func rowGone(op *Operation) error {
 const maxConflicts = 50
 
 // build applies the facts and makes the change that stores the result.
-func (l *Ledger) build(op *Operation, fs []fact, at time.Time) (Change, []Consequence, error) {
+func (l *Ledger) build(op *Operation, fs []fact, at time.Time) (*Change, []Consequence, error) {
 	next, out := op.Clone(), []Consequence(nil)
 	var records []Record
 	var unshown []Digest
 	for _, f := range fs {
 		after, more, err := Apply(next, f.event, at)
 		if err != nil {
-			return Change{}, nil, err
+			return nil, nil, err
 		}
 		if !quiet(&next, f.event) {
 			records = append(records, record(&next, &after, f, op.Version+1, at))
@@ -93,7 +93,7 @@ func (l *Ledger) build(op *Operation, fs []fact, at time.Time) (Change, []Conseq
 		}
 		next, out = after, append(out, more...)
 	}
-	c := Change{Unshown: unshown, Before: op.Version, After: next, Records: records, Slim: next.Retired && !op.Retired}
+	c := &Change{Unshown: unshown, Before: op.Version, After: next, Records: records, Slim: next.Retired && !op.Retired}
 	c.After.Version, c.After.Token = op.Version+1, newToken()
 	if c.Due = DueFor(&c.After); c.Due == nil {
 		c.DueGone = op.Version > 0 && DueFor(op) != nil
@@ -185,7 +185,7 @@ func record(before, after *Operation, f fact, version int64, at time.Time) Recor
 }
 
 // write commits a change, learns the database's clock, and wakes who waits.
-func (l *Ledger) write(ctx context.Context, c Change) (stored *Operation, applied bool, err error) {
+func (l *Ledger) write(ctx context.Context, c *Change) (stored *Operation, applied bool, err error) {
 	began := l.opts.Clock.Now()
 	r, err := l.writer.Write(ctx, c)
 	if c.After.Parked == ParkToolPaused && (err == nil || Is(err, CodeMayBeRecorded)) {
@@ -206,12 +206,11 @@ func (l *Ledger) write(ctx context.Context, c Change) (stored *Operation, applie
 		e.Detail = "by " + c.After.ID.String()
 		l.note(ctx, e)
 	}
-	after := c.After
-	l.waiters.notify(after.ID)
+	l.waiters.notify(c.After.ID)
 	if c.Due != nil && !c.Due.At.IsZero() {
 		l.Wake()
 	}
-	return &after, true, nil
+	return &c.After, true, nil
 }
 
 // carryOut does what a committed transition asks for beyond the row.

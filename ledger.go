@@ -15,8 +15,9 @@ import (
 type Writer interface {
 	// Write commits one change and returns what became of it, with the database's
 	// now. CodeOverloaded: the queue is full, nothing was written. CodeMayBeRecorded:
-	// the ledger was lost after submission.
-	Write(ctx context.Context, c Change) (Committed, error)
+	// the ledger was lost after submission. The change is not altered by either
+	// side from then on.
+	Write(ctx context.Context, c *Change) (Committed, error)
 	// Read loads one operation; nil if it does not exist.
 	Read(ctx context.Context, id OperationID) (*Operation, error)
 }
@@ -242,8 +243,8 @@ func newToken() WriteToken { return WriteToken(randomBytes(16)) }
 type DirectWriter struct{ Store Store }
 
 // Write implements Writer.
-func (w DirectWriter) Write(ctx context.Context, c Change) (Committed, error) {
-	r, err := w.Store.Commit(ctx, []Change{c})
+func (w DirectWriter) Write(ctx context.Context, c *Change) (Committed, error) {
+	r, err := w.Store.Commit(ctx, []Change{*c})
 	if err != nil {
 		return Committed{}, err
 	}

@@ -272,10 +272,10 @@ type lateAnswers struct {
 	after func(c onceward.Change)
 }
 
-func (w lateAnswers) Write(ctx context.Context, c onceward.Change) (onceward.Committed, error) {
+func (w lateAnswers) Write(ctx context.Context, c *onceward.Change) (onceward.Committed, error) {
 	out, err := w.Writer.Write(ctx, c)
 	if out.Applied {
-		w.after(c)
+		w.after(*c)
 	}
 	return out, err
 }

@@ -40,7 +40,7 @@ func (l *Ledger) acquireSerial(ctx context.Context, op *Operation) (holder Opera
 		Effect: EffectCompute, State: StateSucceeded, CreatedAt: at, UpdatedAt: at, CompletedAt: at, Reference: op.ID.String(), Actor: l.opts.Owner,
 	}
 	for range maxConflicts {
-		c := Change{Before: row.Version, After: row}
+		c := &Change{Before: row.Version, After: row}
 		c.After.Version, c.After.Token = row.Version+1, newToken()
 		stored, applied, err := l.write(ctx, c)
 		if err != nil {

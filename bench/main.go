@@ -2,12 +2,15 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
+	"runtime/pprof"
 	"strconv"
 	"strings"
 	"time"
@@ -24,8 +27,11 @@ func main() {
 	dsn := flag.String("postgres", os.Getenv("ONCEWARD_TEST_POSTGRES"), "postgres:// URL; empty: SQLite only")
 	binary := flag.String("binary", "", "onceward program to start over a grown ledger; empty: none")
 	rows := flag.Int("rows", 1_000_000, "operations in the grown ledger")
+	only := flag.String("only", "", "regular expression of the phases to run; empty: all")
+	profiles := flag.String("profile", "", "folder for a processor profile of each phase; empty: none")
 	flag.Parse()
-	if err := bench(context.Background(), *callers, *seconds, *dsn, *binary, *rows); err != nil {
+	s := &suite{seconds: *seconds, provider: httpcall.New(httpcall.Options{IdlePerHost: 512}), profiles: *profiles}
+	if err := s.bench(context.Background(), *callers, *only, *dsn, *binary, *rows); err != nil {
 		fmt.Fprintln(os.Stderr, "bench: "+err.Error())
 		os.Exit(1)
 	}
@@ -36,6 +42,8 @@ type suite struct {
 	dir      string
 	callers  []int
 	seconds  time.Duration
+	only     *regexp.Regexp
+	profiles string
 	provider *httpcall.Client
 	target   string
 	host     string
@@ -43,8 +51,7 @@ type suite struct {
 	rows     []measured
 }
 
-func bench(ctx context.Context, callers string, seconds time.Duration, dsn, binary string, rows int) error {
-	s := &suite{seconds: seconds, provider: httpcall.New(httpcall.Options{IdlePerHost: 512})}
+func (s *suite) bench(ctx context.Context, callers, only, dsn, binary string, rows int) error {
 	for _, c := range strings.Split(callers, ",") {
 		n, err := strconv.Atoi(c)
 		if err != nil {
@@ -53,6 +60,9 @@ func bench(ctx context.Context, callers string, seconds time.Duration, dsn, bina
 		s.callers = append(s.callers, n)
 	}
 	var err error
+	if s.only, err = regexp.Compile(only); err != nil {
+		return fmt.Errorf("-only: %w", err)
+	}
 	if s.dir, err = os.MkdirTemp("", "onceward-bench-"); err != nil {
 		return err
 	}
@@ -67,7 +77,7 @@ func bench(ctx context.Context, callers string, seconds time.Duration, dsn, bina
 	if s.tool, err = loadTool(s.target); err != nil {
 		return err
 	}
-	fmt.Printf("%s, %s/%s, %d processors, phases of %s\n\n", runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), seconds)
+	fmt.Printf("%s, %s/%s, %d processors, phases of %s\n\n", runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), s.seconds)
 	fmt.Println("| what | callers | ops/s | p50 | p99 | commits/op | WAL B/op | CPU µs/op |")
 	fmt.Println("| --- | --- | --- | --- | --- | --- | --- | --- |")
 	if err := s.unguarded(ctx); err != nil {
@@ -89,6 +99,9 @@ func bench(ctx context.Context, callers string, seconds time.Duration, dsn, bina
 
 // phase measures, prints and returns one row.
 func (s *suite) phase(ctx context.Context, name string, callers int, w work, g *guarded, wal func() int64) error {
+	if !s.only.MatchString(name) {
+		return nil
+	}
 	commits, before := int64(0), int64(0)
 	if g != nil {
 		commits = g.store.commits.Load()
@@ -96,7 +109,14 @@ func (s *suite) phase(ctx context.Context, name string, callers int, w work, g *
 	if wal != nil {
 		before = wal()
 	}
+	stop, err := s.profile(name, callers)
+	if err != nil {
+		return err
+	}
 	m := run(ctx, name, callers, s.seconds, w)
+	if err := stop(); err != nil {
+		return err
+	}
 	if m.err != nil {
 		return fmt.Errorf("%s with %d callers: %w", name, callers, m.err)
 	}
@@ -110,6 +130,25 @@ func (s *suite) phase(ctx context.Context, name string, callers int, w work, g *
 	fmt.Printf("| %s | %d | %.0f | %s | %s | %s | %s | %.0f |\n", name, callers, m.rate, short(m.p50), short(m.p99), perOp, bytes, float64(m.cpu)/1e3)
 	s.rows = append(s.rows, m)
 	return nil
+}
+
+// profile starts a processor profile of a phase, if one is asked for.
+func (s *suite) profile(name string, callers int) (stop func() error, err error) {
+	if s.profiles == "" {
+		return func() error { return nil }, nil
+	}
+	name = strings.NewReplacer(" ", "-", ",", "").Replace(name)
+	f, err := os.Create(filepath.Join(s.profiles, fmt.Sprintf("%s-%d.cpu", name, callers)))
+	if err != nil {
+		return nil, err
+	}
+	if err := pprof.StartCPUProfile(f); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return func() error {
+		pprof.StopCPUProfile()
+		return f.Close()
+	}, nil
 }
 
 func short(d time.Duration) string { return fmt.Sprintf("%.2f ms", float64(d)/1e6) }

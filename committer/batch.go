@@ -17,11 +17,12 @@ const (
 // it is known what became of the commit, or retryFor is over.
 func (c *Committer) commit(batch []*entry) {
 	c.opts.Meter.Record(onceward.MetricBatch, float64(len(batch)), onceward.Labels{})
-	changes := make([]onceward.Change, len(batch))
-	for i, e := range batch {
-		changes[i] = e.change
+	c.changes = c.changes[:0]
+	for _, e := range batch {
+		c.changes = append(c.changes, *e.change)
 	}
-	out, err := c.settle(changes)
+	out, err := c.settle(c.changes)
+	clear(c.changes)
 	switch {
 	case err == nil:
 		for i, e := range batch {

@@ -39,11 +39,13 @@ type Committer struct {
 	closed bool
 	ready  chan struct{} // holds one token while the queue waits for the loop
 	done   chan struct{}
+
+	changes []onceward.Change // of the batch that is being committed; whoever set busy has it
 }
 
 // entry is one queued change and its caller.
 type entry struct {
-	change onceward.Change
+	change *onceward.Change
 	out    onceward.Committed
 	err    error
 	ready  chan struct{}
@@ -68,7 +70,7 @@ func New(store onceward.Store, opts Options) *Committer {
 // Write implements onceward.Writer: it queues the change and waits for the
 // commit that carries it. A context that ends does not take a queued change
 // back: the caller is answered CodeMayBeRecorded and has to ask again.
-func (c *Committer) Write(ctx context.Context, change onceward.Change) (onceward.Committed, error) {
+func (c *Committer) Write(ctx context.Context, change *onceward.Change) (onceward.Committed, error) {
 	e := &entry{change: change, ready: make(chan struct{})}
 	alone, err := c.push(e, ctx.Done() == nil)
 	if err != nil {
@@ -203,7 +205,7 @@ func (c *Committer) take() (batch []*entry, closed bool) {
 			rest = append(rest, c.queue[i:]...)
 			break
 		}
-		if clash(rows, &e.change) {
+		if clash(rows, e.change) {
 			rest = append(rest, e)
 			continue
 		}

@@ -58,7 +58,7 @@ func queue(t *testing.T, c *committer.Committer, changes ...onceward.Change) []c
 		ends[i] = make(chan error, 1)
 		before := c.Depth()
 		go func() {
-			_, err := c.Write(context.Background(), ch)
+			_, err := c.Write(context.Background(), &ch)
 			ends[i] <- err
 		}()
 		for c.Depth() == before {
@@ -75,7 +75,7 @@ func hold(t *testing.T, c *committer.Committer, d *disk) chan error {
 	t.Helper()
 	end := make(chan error, 1)
 	go func() {
-		_, err := c.Write(context.Background(), change(255, 1))
+		_, err := c.Write(context.Background(), new(change(255, 1)))
 		end <- err
 	}()
 	<-d.entered
@@ -174,7 +174,7 @@ func TestAFullQueueRefusesAndRecordsNothing(t *testing.T) {
 	defer c.Close()
 	first := hold(t, c, d)
 	ends := queue(t, c, change(1, 1))
-	if _, err := c.Write(t.Context(), change(2, 1)); !onceward.Is(err, onceward.CodeOverloaded) {
+	if _, err := c.Write(t.Context(), new(change(2, 1))); !onceward.Is(err, onceward.CodeOverloaded) {
 		t.Errorf("a full queue: %v, want %s", err, onceward.CodeOverloaded)
 	}
 	d.answer <- nil
@@ -208,7 +208,7 @@ func TestCloseCommitsWhatIsQueuedAndThenRefuses(t *testing.T) {
 	if err := <-first; err != nil {
 		t.Error(err)
 	}
-	if _, err := c.Write(t.Context(), change(2, 1)); !onceward.Is(err, onceward.CodeLedgerUnavailable) {
+	if _, err := c.Write(t.Context(), new(change(2, 1))); !onceward.Is(err, onceward.CodeLedgerUnavailable) {
 		t.Errorf("after close: %v", err)
 	}
 }
@@ -220,7 +220,7 @@ func TestAloneAndCalledAwayIsAnsweredBeforeTheCommitEnds(t *testing.T) {
 	ctx, leave := context.WithCancel(context.Background())
 	end := make(chan error, 1)
 	go func() {
-		_, err := c.Write(ctx, change(1, 1))
+		_, err := c.Write(ctx, new(change(1, 1)))
 		end <- err
 	}()
 	<-d.entered
@@ -251,10 +251,10 @@ func TestALoneCallerThatEndsInItsCommitHoldsUpNobody(t *testing.T) {
 	gone := make(chan struct{})
 	go func() {
 		defer close(gone)
-		_, _ = c.Write(context.Background(), change(1, 1))
+		_, _ = c.Write(context.Background(), new(change(1, 1)))
 	}()
 	<-gone
-	if _, err := c.Write(t.Context(), change(2, 1)); err != nil {
+	if _, err := c.Write(t.Context(), new(change(2, 1))); err != nil {
 		t.Error(err)
 	}
 }

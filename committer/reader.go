@@ -2,6 +2,7 @@ package committer
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"github.com/onceward/onceward"
@@ -22,42 +23,70 @@ type reader struct {
 }
 
 type readBatch struct {
-	ids   []onceward.OperationID
-	index map[onceward.OperationID]int
-	ops   []*onceward.Operation
-	err   error
-	done  chan struct{}
+	ids  []onceward.OperationID // each once
+	ops  []*onceward.Operation
+	err  error
+	done chan struct{}
 }
 
 func newReader(store onceward.Store) *reader { return &reader{store: store} }
 
 func (r *reader) read(ctx context.Context, id onceward.OperationID) (*onceward.Operation, error) {
 	r.mu.Lock()
+	if r.running < readersMax && len(r.waiting) == 0 { // nobody to share with: no hand-over either
+		r.running++
+		r.mu.Unlock()
+		return r.readAlone(ctx, id)
+	}
 	if n := len(r.waiting); n == 0 || len(r.waiting[n-1].ids) >= batchMax {
-		r.waiting = append(r.waiting, &readBatch{index: map[onceward.OperationID]int{}, done: make(chan struct{})})
+		r.waiting = append(r.waiting, &readBatch{done: make(chan struct{})})
 	}
 	b := r.waiting[len(r.waiting)-1]
-	at, ok := b.index[id]
-	if !ok {
+	at := slices.Index(b.ids, id)
+	if at < 0 {
 		at = len(b.ids)
-		b.index[id] = at
 		b.ids = append(b.ids, id)
-	}
-	if r.running < readersMax {
-		r.running++
-		go r.run()
 	}
 	r.mu.Unlock()
 	select {
 	case <-b.done:
 	case <-ctx.Done():
-		return nil, &onceward.Error{Code: onceward.CodeCanceled, Op: "read operation", OperationID: id, Message: "the caller stopped waiting", Err: ctx.Err()}
+		return nil, canceled(id, ctx.Err())
 	}
 	if b.err != nil || b.ops[at] == nil {
 		return nil, b.err
 	}
 	op := b.ops[at].Clone() // callers of one batch do not share
 	return &op, nil
+}
+
+func canceled(id onceward.OperationID, cause error) error {
+	return &onceward.Error{Code: onceward.CodeCanceled, Op: "read operation", OperationID: id, Message: "the caller stopped waiting", Err: cause}
+}
+
+// readAlone reads for one caller, who has the turn of a reader, and then leaves
+// the turn to what gathered meanwhile.
+func (r *reader) readAlone(ctx context.Context, id onceward.OperationID) (*onceward.Operation, error) {
+	defer r.next()
+	ops, err := r.store.Load(ctx, []onceward.OperationID{id})
+	switch {
+	case err == nil:
+		return ops[0], nil
+	case ctx.Err() != nil:
+		return nil, canceled(id, ctx.Err())
+	}
+	return nil, err
+}
+
+// next ends a turn, or gives it to a goroutine that serves whoever waits.
+func (r *reader) next() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.waiting) == 0 {
+		r.running--
+		return
+	}
+	go r.run()
 }
 
 func (r *reader) run() {

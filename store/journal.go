@@ -2,7 +2,7 @@ package store
 
 import (
 	"crypto/sha256"
-	"encoding/binary"
+	"sync"
 
 	"github.com/onceward/onceward"
 )
@@ -139,7 +139,9 @@ func corruptJournal() error {
 // HashRow is the hash of a row as the journal keeps it: of every column, and of
 // the parts that are kept beside it.
 func HashRow(r *Row, bodies []Body) onceward.Digest {
-	e := encoder{buf: make([]byte, 0, 1024)}
+	e := rowEncoders.Get().(*encoder)
+	defer rowEncoders.Put(e)
+	e.buf = e.buf[:0]
 	e.string("onceward/row/v1")
 	e.raw(r.ID[:])
 	e.string(r.Tenant)
@@ -162,28 +164,31 @@ func HashRow(r *Row, bodies []Body) onceward.Digest {
 		e.string(s)
 	}
 	e.int(int64(r.Side))
-	h := sha256.New()
-	h.Write(e.buf)
-	for _, part := range [...][]byte{r.Prints, r.Input, r.Request, r.Result, r.Detail} {
-		writePart(h, e.buf, part)
+	for _, part := range [...][]byte{r.Prints, r.Input, r.Request, r.Result} {
+		e.bytes(part)
 	}
+	if len(r.Detail) <= PartInlineBytes && len(bodies) == 0 { // nearly always: one pass over one buffer
+		e.bytes(r.Detail)
+		return sha256.Sum256(e.buf)
+	}
+	h := sha256.New()
+	long := func(part []byte) {
+		e.length(part)
+		_, _ = h.Write(e.buf) // a hash takes everything
+		_, _ = h.Write(part)
+		e.buf = e.buf[:0]
+	}
+	long(r.Detail)
 	for i := range bodies {
-		e.buf = append(e.buf[:0], byte(bodies[i].Part))
-		h.Write(e.buf)
-		writePart(h, e.buf, bodies[i].Bytes)
+		e.byte(byte(bodies[i].Part))
+		long(bodies[i].Bytes)
 	}
 	return onceward.Digest(h.Sum(nil))
 }
 
-// writePart hashes a part under its length; nil is another part than an empty one.
-func writePart(h interface{ Write([]byte) (int, error) }, scratch, part []byte) {
-	n := uint64(0)
-	if part != nil {
-		n = uint64(len(part)) + 1
-	}
-	_, _ = h.Write(binary.AppendUvarint(scratch[:0], n)) // a hash takes everything
-	_, _ = h.Write(part)
-}
+// rowEncoders keeps the buffers of HashRow, none longer than a row without its
+// long parts.
+var rowEncoders = sync.Pool{New: func() any { return &encoder{buf: make([]byte, 0, 2048)} }}
 
 // HashRecords is the hash of the records of one version, in their order; zero
 // for none.

@@ -18,14 +18,19 @@ func (e *encoder) raw(b []byte)     { e.buf = append(e.buf, b...) }
 func (e *encoder) string(s string)  { e.uint(uint64(len(s))); e.buf = append(e.buf, s...) }
 func (e *encoder) time(t time.Time) { e.int(Micros(t)) }
 
-// bytes keeps nil apart from empty: 0 is nil, n+1 is n bytes.
+// bytes keeps nil apart from empty.
 func (e *encoder) bytes(b []byte) {
+	e.length(b)
+	e.raw(b)
+}
+
+// length is what stands before b: 0 is nil, n+1 is n bytes.
+func (e *encoder) length(b []byte) {
 	if b == nil {
 		e.uint(0)
 		return
 	}
 	e.uint(uint64(len(b)) + 1)
-	e.raw(b)
 }
 
 func (e *encoder) header(fields []onceward.HeaderField) {

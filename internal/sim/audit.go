@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"time"
 )
@@ -214,13 +215,32 @@ func (a *Auditor) left(before, after *Row, events []string) {
 // expired judges the end of a lease.
 func (a *Auditor) expired(before *Row, replica string) {
 	at, known := a.starts[start{before.Op, before.Owner, before.Attempts, before.Generation}]
-	if known && !a.Vague && a.World.Now()-at < Lease-leaseSlack {
+	if known && !a.Vague && a.World.Now()-at < Lease-leaseSlack && a.World.Now() < a.trusted(before)-leaseSlack {
 		a.breach(LeaseHolds, "the lease of %s.%d was ended after %s", before.Op, before.Attempts, a.World.Now()-at)
 	}
 	if before.Owner == replica && a.working[before.Op] == replica {
 		a.breach(LeaseHolds, "%s ended the lease of its own attempt %s.%d while it was working on it", replica, before.Op, before.Attempts)
 	}
 }
+
+// trusted is until when the provider's key of a re-send may be trusted: its
+// lease ends then at the latest. A first attempt's does not.
+func (a *Auditor) trusted(r *Row) time.Duration {
+	s := specNamed(r.Tool)
+	if s == nil || s.Window == 0 || r.Attempts < 2 {
+		return math.MaxInt64
+	}
+	first := a.World.Now()
+	for of, at := range a.starts {
+		if of.op == r.Op && of.generation == r.Generation {
+			first = min(first, at)
+		}
+	}
+	return first + s.Window - windowMargin
+}
+
+// windowMargin is kept free at the end of a provider's window.
+const windowMargin = Deadline + time.Minute
 
 // leaseSlack is what clocks that learn the time over a network may differ by
 // while the network is quick.

@@ -12,8 +12,8 @@ import (
 
 // edit makes a bug of a function that changes what is about to be written.
 func edit(f func(c *onceward.Change)) bug {
-	return meddle(func(w onceward.Writer, ctx context.Context, c onceward.Change) (onceward.Committed, error) {
-		f(&c)
+	return meddle(func(w onceward.Writer, ctx context.Context, c *onceward.Change) (onceward.Committed, error) {
+		f(c)
 		return w.Write(ctx, c)
 	})
 }
@@ -82,7 +82,7 @@ var plantedWide = []struct {
 			return p, err
 		}
 	})},
-	{"resource free while its holder is unknown", meddle(func(w onceward.Writer, ctx context.Context, c onceward.Change) (onceward.Committed, error) {
+	{"resource free while its holder is unknown", meddle(func(w onceward.Writer, ctx context.Context, c *onceward.Change) (onceward.Committed, error) {
 		out, err := w.Write(ctx, c)
 		if err == nil && !out.Applied && out.Stored != nil && c.After.Tenant != onceward.DefaultTenant {
 			holder, _ := onceward.ParseOperationID(out.Stored.Reference)
@@ -112,7 +112,7 @@ var plantedWide = []struct {
 		}
 		return until, err
 	}}},
-	{"second claim while one runs", meddle(func(w onceward.Writer, ctx context.Context, c onceward.Change) (onceward.Committed, error) {
+	{"second claim while one runs", meddle(func(w onceward.Writer, ctx context.Context, c *onceward.Change) (onceward.Committed, error) {
 		out, err := w.Write(ctx, c)
 		if err == nil && out.Stored != nil && c.Before == 0 && out.Stored.Running() != nil && out.Stored.Running().Owner == "caller" {
 			op := out.Stored.Clone()

@@ -318,12 +318,12 @@ func (w *pen) begin(ctx context.Context, name string, c *onceward.Change) {
 }
 
 // Write implements onceward.Writer.
-func (w *pen) Write(ctx context.Context, c onceward.Change) (onceward.Committed, error) {
+func (w *pen) Write(ctx context.Context, c *onceward.Change) (onceward.Committed, error) {
 	e := w.p.e
 	e.learn(&c.After)
 	name := e.opName(c.After.ID)
 	what := tagOf(ctx) + " write " + name + " v" + strconv.FormatInt(c.After.Version, 10) + " " + c.After.State.String()
-	w.begin(ctx, name, &c)
+	w.begin(ctx, name, c)
 	w.p.stand(what, 0)
 	out, err := w.inner.Write(ctx, c)
 	w.p.stand(what+" answered", 0)

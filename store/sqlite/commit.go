@@ -2,6 +2,8 @@ package sqlite
 
 import (
 	"context"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/onceward/onceward"
@@ -12,7 +14,13 @@ import (
 // writer at a time needs no order among the changes of a batch.
 func (s *Store) Commit(ctx context.Context, batch []onceward.Change) (onceward.Commit, error) {
 	results := make([]onceward.Committed, len(batch))
-	writes := make([]store.Write, len(batch))
+	pooled := writesPool.Get().(*[]store.Write)
+	writes := slices.Grow((*pooled)[:0], len(batch))[:len(batch)]
+	defer func() {
+		clear(writes)
+		*pooled = writes
+		writesPool.Put(pooled)
+	}()
 	for i := range batch { // before the lock is taken
 		writes[i], results[i].Err = store.Prepare(&batch[i])
 	}
@@ -36,6 +44,9 @@ func (s *Store) Commit(ctx context.Context, batch []onceward.Change) (onceward.C
 	}
 	return commit, nil
 }
+
+// writesPool keeps the space of batches, which is much for each change.
+var writesPool = sync.Pool{New: func() any { return new([]store.Write) }}
 
 // transaction is a batch while it is being applied.
 type transaction struct {

@@ -1,0 +1,69 @@
+package main
+
+import (
+	"context"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+
+	"github.com/onceward/onceward"
+	"github.com/onceward/onceward/provider/httpcall"
+	"github.com/onceward/onceward/store/sqlite"
+)
+
+// BenchmarkLibrary is a guarded call of the library beside others, on SQLite,
+// against a server that does nothing: what is allocated for each, and how long
+// the machine works for it.
+func BenchmarkLibrary(b *testing.B) {
+	for _, phase := range []struct {
+		name string
+		want onceward.Decision
+	}{{"fresh", onceward.DecisionFresh}, {"repeat", onceward.DecisionReplayed}} {
+		b.Run(phase.name, func(b *testing.B) {
+			g := benchGuarded(b)
+			fresh := g.submit("k", onceward.DecisionFresh)
+			if err := fresh(context.Background(), 0); err != nil {
+				b.Fatal(err)
+			}
+			work, keys := g.submit("k", phase.want), int64(1)
+			if phase.want == onceward.DecisionFresh {
+				keys = 1 << 62
+			}
+			var n atomic.Int64
+			before := processCPU()
+			b.ReportAllocs()
+			b.SetParallelism(32) // on two processors, 64 callers
+			b.ResetTimer()
+			b.RunParallel(func(pb *testing.PB) {
+				for pb.Next() {
+					if err := work(context.Background(), n.Add(1)%keys); err != nil {
+						b.Error(err)
+						return
+					}
+				}
+			})
+			b.ReportMetric(float64((processCPU()-before).Microseconds())/float64(b.N), "CPU-µs/op")
+		})
+	}
+}
+
+func benchGuarded(b *testing.B) *guarded {
+	b.Helper()
+	srv, _ := newTarget()
+	b.Cleanup(srv.Close)
+	tool, err := loadTool(srv.URL)
+	if err != nil {
+		b.Fatal(err)
+	}
+	store, err := sqlite.Open(context.Background(), filepath.Join(b.TempDir(), "ledger.db"), sqlite.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { _ = store.Close() })
+	g, err := newGuarded(context.Background(), store, httpcall.New(httpcall.Options{IdlePerHost: 512}), tool)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(g.stop)
+	return g
+}
