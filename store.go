@@ -17,6 +17,7 @@ type Change struct {
 	Records []Record      // appended to the timeline
 	Slim    bool          // remove the timeline and side bodies: the row becomes a tombstone
 	Unshown []Digest      // documents of the operation's tenant to remove, with Slim only: what its approvers were shown
+	Events  []OutboxEvent // appended to the outbox, complete as NewOutboxEvent makes them
 	Tool    *ToolSwitch   // pause that goes with this change (credential refused, invariant broken); nil: none
 }
 
@@ -139,6 +140,8 @@ type Store interface {
 	EarlyApprovalStore
 	BulkReplayStore
 	InboxStore
+	OutboxStore
+	ReceiptStore
 	AuditStore
 	TallyStore
 	BacklogStore

@@ -151,12 +151,7 @@ func (l *Ledger) claim(ctx context.Context, in *Intent, t Tool, p *Prepared, s s
 	if err != nil {
 		return claimed{}, err
 	}
-	if in.Reason != "" { // a fork: why the effect is wanted a second time
-		c.Records = append(c.Records, Record{Version: c.After.Version, At: at, Event: "forked", From: op.State, To: c.After.State, Actor: in.Principal.String(), Reason: in.Reason})
-	}
-	for _, k := range p.Aliases {
-		c.Aliases = append(c.Aliases, NewOperationID(op.Tenant, op.Tool, k))
-	}
+	c.complete(in, p, &op, at)
 	var mark *liveMark
 	if c.After.State == StateEffectPending && !s.remote() {
 		if mark, err = l.mark(ctx, &c.After); err != nil {
@@ -185,6 +180,17 @@ func (l *Ledger) claim(ctx context.Context, in *Intent, t Tool, p *Prepared, s s
 		got.recorded = l.dispatch(stored, t, mark)
 	}
 	return got, nil
+}
+
+// complete adds what the change of a new operation has beyond its row: why a fork
+// is wanted, and its names under earlier rules.
+func (c *Change) complete(in *Intent, p *Prepared, op *Operation, at time.Time) {
+	if in.Reason != "" {
+		c.Records = append(c.Records, Record{Version: c.After.Version, At: at, Event: "forked", From: op.State, To: c.After.State, Actor: in.Principal.String(), Reason: in.Reason})
+	}
+	for _, k := range p.Aliases {
+		c.Aliases = append(c.Aliases, NewOperationID(op.Tenant, op.Tool, k))
+	}
 }
 
 // mark notes a claim that is about to be committed.

@@ -144,6 +144,7 @@ func (d *data) put(w *store.Write, old *stored) {
 	for _, digest := range w.Change.Unshown {
 		delete(d.documents, documentKey{onceward.Tenant(w.Row.Tenant), digest})
 	}
+	d.addEvents(w.Change.Events)
 	if w.Change.Tool != nil {
 		d.setSwitch(*w.Change.Tool)
 	}

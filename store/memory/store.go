@@ -47,6 +47,7 @@ type data struct {
 	trail     trail
 	signings  []onceward.ContractSigning
 	tallies   map[tallyKey]int64
+	outbox    outbox
 }
 
 // stored is one operation as a database would keep it.
@@ -85,6 +86,7 @@ func New(opts Options) *Store {
 		early:     map[onceward.OperationID][]onceward.EarlyApproval{},
 		trail:     newTrail(),
 		tallies:   map[tallyKey]int64{},
+		outbox:    outbox{sinks: map[string]*keptSink{}},
 	}}
 }
 

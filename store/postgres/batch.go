@@ -181,7 +181,7 @@ func (b *batch) refuseDoubles(results []onceward.Committed) {
 // columns that an ordinary update leaves alone.
 func (w *write) aside() bool {
 	c := w.Change
-	return len(w.Bodies) > 0 || c.Due != nil || c.DueGone || len(w.Records) > 0 || c.Slim || c.Tool != nil ||
+	return len(w.Bodies) > 0 || c.Due != nil || c.DueGone || len(w.Records) > 0 || c.Slim || c.Tool != nil || len(c.Events) > 0 ||
 		(c.Before > 0 && w.Row.Generation > 0)
 }
 
@@ -244,6 +244,7 @@ func (b *batch) besides(params [][]byte) [][]byte {
 		records       []recordRow
 		switches      []switchRow
 		unshown       []shownRow
+		events        []outboxRow
 	)
 	for i := range b.all {
 		w := &b.all[i]
@@ -266,6 +267,9 @@ func (b *batch) besides(params [][]byte) [][]byte {
 		for _, d := range w.Change.Unshown {
 			unshown = append(unshown, shownRow{id, w.Row.Tenant, d})
 		}
+		for j := range w.Change.Events {
+			events = append(events, outboxRow{id, int32(len(events)), &w.Change.Events[j]})
+		}
 		if w.Change.Tool != nil {
 			switches = append(switches, switchRow{id, int32(i), w.Change.Tool})
 		}
@@ -276,7 +280,8 @@ func (b *batch) besides(params [][]byte) [][]byte {
 	params = appendArrays(params, recordFields, records)
 	params = appendArrays(params, goneFields, slim)
 	params = appendArrays(params, switchFields, switches)
-	return appendArrays(params, shownFields, unshown)
+	params = appendArrays(params, shownFields, unshown)
+	return appendArrays(params, outboxFields, events)
 }
 
 // placeParams gives the claims and their aliases for placeStatement, and the

@@ -163,6 +163,9 @@ order by u.tenant, u.tool, u.place desc
 on conflict (tenant, tool) do update set paused = excluded.paused, reason = excluded.reason, by = excluded.by, at = excluded.at`)
 	cte("unshown", `delete from documents d using `+from(s, many, shownFields, "u")+`
 where (u.id in (select id from applied)) is true and d.tenant = u.tenant and d.sha256 = u.sha256`)
+	cte("told", `insert into outbox (id, tenant, type, key, at, body)
+select u.id, u.tenant, u.type, u.key, u.at, u.body from `+from(s, many, outboxFields, "u")+` where (u.operation_id in (select id from applied)) is true
+order by u.place`)
 }
 
 // A claim with aliases is all or nothing. place puts all claims of the batch

@@ -17,16 +17,27 @@ import (
 
 func TestStore(t *testing.T) {
 	t.Parallel()
-	storetest.Run(t, func(t *testing.T) storetest.Opened { return opened(t, postgres.Options{}) })
+	storetest.Run(t, func(t *testing.T) storetest.Opened { return opened(t, postgres.Options{}, testdb.Postgres(t)) })
+}
+
+// A store whose transactions are joined through database/sql.
+func TestStoreJoinedThroughDatabaseSQL(t *testing.T) {
+	t.Parallel()
+	storetest.RunJoins(t, func(t *testing.T) storetest.Opened {
+		dsn := testdb.Postgres(t)
+		o := opened(t, postgres.Options{}, dsn)
+		o.Begin = func(tb testing.TB) (onceward.Join, func() error, func() error) { return beginSQL(tb, dsn) }
+		return o
+	})
 }
 
 // opened is a store on a schema of its own.
-func opened(t *testing.T, opts postgres.Options) storetest.Opened {
-	dsn := testdb.Postgres(t)
+func opened(t *testing.T, opts postgres.Options, dsn string) storetest.Opened {
 	return storetest.Opened{
 		Store:   open(t, dsn, opts),
 		Again:   func(t *testing.T) onceward.Store { return open(t, dsn, opts) },
 		Journal: func(t *testing.T) [][]store.Entry { return journal(t, dsn) },
+		Begin:   func(tb testing.TB) (onceward.Join, func() error, func() error) { return begin(tb, dsn) },
 	}
 }
 

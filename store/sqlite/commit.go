@@ -200,6 +200,9 @@ func (t *transaction) beside(w *store.Write) error {
 	if err := t.putDue(w); err != nil {
 		return err
 	}
+	if err := t.addEvents(w.Change.Events); err != nil {
+		return err
+	}
 	if w.Change.Tool != nil {
 		return t.putSwitch(*w.Change.Tool)
 	}

@@ -11,10 +11,12 @@ import (
 )
 
 // conn is a connection with its prepared statements. It is used by one
-// goroutine at a time.
+// goroutine at a time. In a caller's transaction it has that in place of a
+// connection of ours.
 type conn struct {
 	db    *sqlite3.Conn
 	stmts map[string]*sqlite3.Stmt
+	tx    *callers
 }
 
 func (c *conn) close() error {
@@ -54,6 +56,10 @@ func (c *conn) run(sql string) error {
 
 // exec executes a statement that gives no rows.
 func (c *conn) exec(sql string, bind func(b *binder)) error {
+	if c.tx != nil {
+		_, err := c.tx.exec(sql, bind)
+		return err
+	}
 	s, large, err := c.bound(sql, bind)
 	if err != nil {
 		return err
@@ -67,6 +73,9 @@ func (c *conn) exec(sql string, bind func(b *binder)) error {
 
 // changed executes a statement and returns how many rows it wrote.
 func (c *conn) changed(sql string, bind func(b *binder)) (int, error) {
+	if c.tx != nil {
+		return c.tx.exec(sql, bind)
+	}
 	if err := c.exec(sql, bind); err != nil {
 		return 0, err
 	}
@@ -75,6 +84,9 @@ func (c *conn) changed(sql string, bind func(b *binder)) (int, error) {
 
 // query executes a statement and gives each row to scan.
 func (c *conn) query(sql string, bind func(b *binder), scan func(r *rower) error) error {
+	if c.tx != nil {
+		return c.tx.query(sql, bind, scan)
+	}
 	s, _, err := c.bound(sql, bind)
 	if err != nil {
 		return err
@@ -103,9 +115,11 @@ func (c *conn) bound(sql string, bind func(b *binder)) (s *sqlite3.Stmt, large b
 	return s, b.large, b.err
 }
 
-// binder binds parameters in the order of its calls.
+// binder binds parameters in the order of its calls, or collects them where there
+// is no statement of ours.
 type binder struct {
 	stmt  *sqlite3.Stmt
+	args  []any
 	at    int
 	large bool
 	err   error
@@ -122,17 +136,42 @@ func (b *binder) next() int {
 	return b.at
 }
 
-func (b *binder) int(v int64)   { b.bound(b.stmt.BindInt64(b.next(), v)) }
-func (b *binder) text(v string) { b.bound(b.stmt.BindText(b.next(), v)) }
+func (b *binder) int(v int64) {
+	if b.stmt == nil {
+		b.args = append(b.args, v)
+		return
+	}
+	b.bound(b.stmt.BindInt64(b.next(), v))
+}
+
+func (b *binder) text(v string) {
+	if b.stmt == nil {
+		b.args = append(b.args, v)
+		return
+	}
+	b.bound(b.stmt.BindText(b.next(), v))
+}
 
 // blob binds nil as NULL, and empty as a blob of no bytes.
 func (b *binder) blob(v []byte) {
 	if v == nil {
-		b.bound(b.stmt.BindNull(b.next()))
+		b.null()
+		return
+	}
+	if b.stmt == nil {
+		b.args = append(b.args, v)
 		return
 	}
 	b.large = b.large || len(v) >= largeBytes
 	b.bound(b.stmt.BindBlob(b.next(), v))
+}
+
+func (b *binder) null() {
+	if b.stmt == nil {
+		b.args = append(b.args, nil)
+		return
+	}
+	b.bound(b.stmt.BindNull(b.next()))
 }
 
 func (b *binder) id(id onceward.OperationID) { b.blob(id[:]) }
@@ -140,7 +179,7 @@ func (b *binder) id(id onceward.OperationID) { b.blob(id[:]) }
 // time binds the zero time as NULL.
 func (b *binder) time(t time.Time) {
 	if t.IsZero() {
-		b.bound(b.stmt.BindNull(b.next()))
+		b.null()
 		return
 	}
 	b.int(store.Micros(t))
@@ -156,8 +195,9 @@ func (b *binder) bool(v bool) {
 
 // rower reads the columns of a row in the order of its calls.
 type rower struct {
-	stmt *sqlite3.Stmt
-	at   int
+	stmt   *sqlite3.Stmt
+	values []any // where there is no statement of ours
+	at     int
 }
 
 func (r *rower) next() int {
@@ -165,15 +205,45 @@ func (r *rower) next() int {
 	return r.at - 1
 }
 
-func (r *rower) int() int64   { return r.stmt.ColumnInt64(r.next()) }
-func (r *rower) text() string { return r.stmt.ColumnText(r.next()) }
-func (r *rower) bool() bool   { return r.int() != 0 }
+func (r *rower) int() int64 {
+	at := r.next()
+	if r.stmt == nil {
+		v, _ := r.values[at].(int64)
+		return v
+	}
+	return r.stmt.ColumnInt64(at)
+}
+
+func (r *rower) text() string {
+	at := r.next()
+	if r.stmt == nil {
+		return textOf(r.values[at])
+	}
+	return r.stmt.ColumnText(at)
+}
+
+func (r *rower) bool() bool { return r.int() != 0 }
+
+// raw is a blob for as long as the row is there; nil for NULL.
+func (r *rower) raw() []byte {
+	at := r.next()
+	if r.stmt == nil {
+		return bytesOf(r.values[at])
+	}
+	raw := r.stmt.ColumnRawBlob(at)
+	if len(raw) == 0 && r.stmt.ColumnType(at) == sqlite3.NULL {
+		return nil
+	}
+	if raw == nil {
+		return []byte{}
+	}
+	return raw
+}
 
 // blob gives NULL as nil; what it gives is the caller's.
 func (r *rower) blob() []byte {
-	at := r.next()
-	raw := r.stmt.ColumnRawBlob(at)
-	if len(raw) == 0 && r.stmt.ColumnType(at) == sqlite3.NULL {
+	raw := r.raw()
+	if raw == nil {
 		return nil
 	}
 	return append(make([]byte, 0, len(raw)), raw...)
@@ -181,7 +251,7 @@ func (r *rower) blob() []byte {
 
 // fill copies a blob of a known length; another one leaves dst as it is.
 func (r *rower) fill(dst []byte) {
-	if raw := r.stmt.ColumnRawBlob(r.next()); len(raw) == len(dst) {
+	if raw := r.raw(); len(raw) == len(dst) {
 		copy(dst, raw)
 	}
 }
@@ -193,6 +263,13 @@ func (r *rower) id() (id onceward.OperationID) {
 
 func (r *rower) time() time.Time {
 	at := r.next()
+	if r.stmt == nil {
+		v, there := r.values[at].(int64)
+		if !there {
+			return time.Time{}
+		}
+		return store.Time(v)
+	}
 	v := r.stmt.ColumnInt64(at)
 	if v == 0 && r.stmt.ColumnType(at) == sqlite3.NULL {
 		return time.Time{}

@@ -25,6 +25,8 @@ func TestStore(t *testing.T) {
 			Advance:    func(d time.Duration) { offset.Add(int64(d)) },
 			SideBodies: func(t *testing.T) int { return sqlite.SideBodies(t, s) },
 			Journal:    func(t *testing.T) [][]store.Entry { return sqlite.Journal(t, s) },
+			Begin:      func(t testing.TB) (onceward.Join, func() error, func() error) { return begin(t, path) },
+			OneWriter:  true,
 		}
 	})
 }

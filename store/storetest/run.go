@@ -30,6 +30,13 @@ type Opened struct {
 	// Journal reads the whole journal in the order of its positions: one
 	// element a commit.
 	Journal func(t *testing.T) [][]store.Entry
+
+	// Begin opens a transaction of a caller's own on the same database and joins it.
+	// Nil where that cannot be done.
+	Begin func(t testing.TB) (j onceward.Join, commit, rollback func() error)
+
+	// OneWriter says that one transaction at a time can write.
+	OneWriter bool
 }
 
 // Run runs the suite. open is called once a test, and from several tests at
@@ -38,7 +45,7 @@ func Run(t *testing.T, open func(t *testing.T) Opened) {
 	t.Helper()
 	for _, group := range [][]situation{
 		tokens, sessions, claims, updates, reruns, aliases, dues, backlogs, parked, listings, bodies, details,
-		tombstones, replicas, switches, contracts, signings, documents, earlyApprovals, runRows, bulkReplays, inboxEvents, decisions, audits, noted, counts, times, refusals, contexts, handles,
+		tombstones, replicas, switches, contracts, signings, documents, earlyApprovals, runRows, bulkReplays, inboxEvents, outboxes, joins, decisions, audits, noted, counts, times, refusals, contexts, handles,
 	} {
 		for _, s := range group {
 			t.Run(s.name, func(t *testing.T) {
@@ -46,6 +53,18 @@ func Run(t *testing.T, open func(t *testing.T) Opened) {
 				s.test(newFixture(t, open(t)))
 			})
 		}
+	}
+}
+
+// RunJoins runs the part of the suite that is about callers' transactions, for a
+// store that can be joined in several ways.
+func RunJoins(t *testing.T, open func(t *testing.T) Opened) {
+	t.Helper()
+	for _, s := range joins {
+		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
+			s.test(newFixture(t, open(t)))
+		})
 	}
 }
 
