@@ -63,9 +63,13 @@ type Attempt struct {
 	Resend     bool    // started while an earlier attempt was open, under the class's rule
 	Failure    Failure // why it is not done or open
 	Reference  string  // what it proved; empty unless done
+	Handle     string  // the provider's name of work that goes on, by which its end is asked for; empty: none, or it leads nowhere any more
 	ClaimToken string  // remote attempts: the caller's own token; empty otherwise
 	SecretHash []byte  // remote attempts: SHA-256 of the attempt secret; nil otherwise
 }
+
+// HandleBytesMax is the longest handle that is kept; a longer one is none.
+const HandleBytesMax = 512
 
 // maybeSent reports whether a byte of the attempt's write may have left.
 func (a *Attempt) maybeSent() bool { return a.Status != StatusNotDone || !a.LastByteAt.IsZero() }

@@ -149,7 +149,7 @@ func record(before, after *Operation, f fact, version int64, at time.Time) Recor
 			r.Reason = fmt.Sprintf("%d effects found: %q", len(e.References), e.References)
 		}
 	case ProbeInconclusive:
-		r.Reason = e.Failure.Message
+		r.Attempt, r.Reason = e.Lost, e.Failure.Message
 	case EffectProven:
 		r.Reference, r.Reason = e.Reference, e.Source
 	case StartParked:

@@ -152,7 +152,11 @@ func (l *Ledger) settleByLook(op *Operation, t Tool, ev *Evidence, j Judgement, 
 		return fact{event: AttemptNotDone{Attempt: number, Sent: sent, Failure: j.Failure, RetryAfter: j.RetryAfter}, evidence: ev}
 	case VerdictUnknown, VerdictInProgress:
 	}
-	return fact{event: AttemptUnknown{Attempt: number, Sent: sent, Failure: j.Failure, RetryAfter: j.RetryAfter}, evidence: ev}
+	handle := j.Handle
+	if len(handle) > HandleBytesMax {
+		handle = ""
+	}
+	return fact{event: AttemptUnknown{Attempt: number, Sent: sent, Failure: j.Failure, RetryAfter: j.RetryAfter, Handle: handle}, evidence: ev}
 }
 
 // result is what later requests get replayed. A body that is not whole is not

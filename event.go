@@ -163,6 +163,7 @@ type AttemptUnknown struct {
 	Sent       Sent
 	Failure    Failure
 	RetryAfter time.Duration
+	Handle     string // see [Attempt.Handle]
 }
 
 // Sent is how far an attempt's bytes went, by its holder's record.
@@ -194,6 +195,7 @@ type ProbeAbsent struct{ Began time.Time }
 type ProbeInconclusive struct {
 	Failure    Failure
 	RetryAfter time.Duration
+	Lost       int // the attempt whose handle leads nowhere any more; 0: none
 }
 
 // EffectProven: the provider's own event, or other evidence from outside, names the effect.

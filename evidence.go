@@ -89,6 +89,7 @@ type Judgement struct {
 	Rule       string        // which rule decided: "outcomes[2]" or "default: 5xx"
 	Unread     bool          // done, and the reference that the contract names could not be read
 	Exists     bool          // a conditional write met an existing object that still has to be compared
+	Handle     string        // unknown, for the provider works on, and its end is asked for by this name; empty: nothing of the kind
 }
 
 // FoundEffect is one effect that a probe saw.

@@ -101,6 +101,9 @@ func (m *step) attemptNotDone(e AttemptNotDone) error {
 		m.op.Failure = e.Failure
 		return m.closedNotDone(e.Failure, e.RetryAfter)
 	case StateOutcomeUnknown:
+		if newest && a.Handle != "" { // the end of work that was followed
+			m.op.Failure = e.Failure
+		}
 		return m.closedNotDone(m.op.Failure, e.RetryAfter)
 	case StateReady, StateNeedsReview, StateSucceeded, StateFailed, StateAbandoned, StateCancelled, StateCompensated, StateAwaitingApproval:
 	}
@@ -129,7 +132,7 @@ func (m *step) attemptUnknown(e AttemptUnknown) error {
 	newest := a.Number == m.op.Attempt()
 	running := a.Status == StatusRunning
 	m.close(a, StatusOpen, SettledByNobody, e.Sent)
-	a.Failure = e.Failure
+	a.Failure, a.Handle = e.Failure, e.Handle
 	if m.op.State != StateEffectPending || !newest || !running {
 		return nil
 	}

@@ -36,7 +36,7 @@ func (l *Ledger) PlanReplay(ctx context.Context, p Principal, id OperationID) (*
 		return nil, err
 	}
 	probe := "none"
-	if canReplay(op) && op.Policy.HasProbe && op.Attempt() > 0 && op.Effect.Writes() {
+	if canReplay(op) && (op.Policy.HasProbe || op.Followed() != nil) && op.Attempt() > 0 && op.Effect.Writes() {
 		var j ProbeJudgement
 		if op, j, err = l.probe(ctx, op, t, p.String()); err != nil {
 			return nil, err

@@ -39,6 +39,10 @@ func oursOf(found []FoundEffect) []string {
 //
 // Crash point: probe.before_send, probe.after_response, probe.before_commit.
 func (l *Ledger) probe(ctx context.Context, op *Operation, t Tool, actor string) (*Operation, ProbeJudgement, error) {
+	if follower, ok := t.(Follower); ok && op.Followed() != nil {
+		stored, err := l.follow(ctx, op, follower, actor)
+		return stored, ProbeJudgement{}, err
+	}
 	j, ev, began := l.look(op, t)
 	f := fact{actor: actor, evidence: &ev}
 	switch ours := oursOf(j.Found); {
@@ -67,7 +71,7 @@ func (l *Ledger) Reconcile(ctx context.Context, p Principal, id OperationID) (*O
 		return nil, err
 	}
 	switch {
-	case !op.Policy.HasProbe:
+	case !op.Policy.HasProbe && op.Followed() == nil:
 		return nil, &Error{Code: CodeStateForbids, Op: "reconcile operation", OperationID: id, Message: "the contract has no probe", Hint: "look at the provider yourself, then resolve the operation"}
 	case op.Retired:
 		return nil, &Error{Code: CodeStateForbids, Op: "reconcile operation", OperationID: id, Message: "the record was retired: what could be looked up is not kept", Hint: "look at the provider yourself"}

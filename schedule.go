@@ -43,8 +43,20 @@ func (o *Operation) resendAllowed(at time.Time) bool {
 
 // resendWanted reports whether a re-send is allowed and there is a point in it.
 func (o *Operation) resendWanted(at time.Time) bool {
-	return o.resendAllowed(at) && o.BudgetLeft() && !o.CancelRequested && !o.pastNotAfter(at) &&
+	return o.Followed() == nil && o.resendAllowed(at) && o.BudgetLeft() && !o.CancelRequested && !o.pastNotAfter(at) &&
 		(o.Failure.Retryable || o.Failure.Class == ClassAuth)
+}
+
+// Followed is the newest open attempt at whose handle the provider works on; nil:
+// there is none. While there is one, nothing is sent again and no look-up is
+// made: the end of the work says what became of the attempt.
+func (o *Operation) Followed() *Attempt {
+	for i := len(o.Attempts) - 1; i >= 0; i-- {
+		if a := &o.Attempts[i]; a.Status == StatusOpen && a.Handle != "" {
+			return a
+		}
+	}
+	return nil
 }
 
 // pastNotAfter reports whether the intent is too old to be started.
@@ -109,7 +121,7 @@ func (o *Operation) overdue(at time.Time) bool {
 	if o.resendWanted(at) {
 		return false
 	}
-	if !o.Policy.HasProbe || !o.Effect.Writes() {
+	if o.Followed() == nil && (!o.Policy.HasProbe || !o.Effect.Writes()) {
 		return true
 	}
 	return o.Probes >= looksMin && o.UpdatedAt.After(o.lookUntil())
@@ -135,6 +147,8 @@ func (o *Operation) lookUntil() time.Time {
 // overdueReason says in words why a person is asked.
 func (o *Operation) overdueReason() string {
 	switch {
+	case o.Followed() != nil:
+		return "the provider's work did not end within the recovery window"
 	case o.Policy.HasProbe:
 		return "the look-up could not settle it within the recovery window"
 	case o.Effect == EffectUnsafeWrite:
@@ -158,7 +172,7 @@ func (o *Operation) nextLook(at time.Time, retryAfter time.Duration) time.Time {
 	if o.resendWanted(at) {
 		return at.Add(max(retryAfter, o.backoff(o.spent())))
 	}
-	if !o.Policy.HasProbe || o.Probes >= looksMin && at.After(o.lookUntil()) {
+	if !o.Policy.HasProbe && o.Followed() == nil || o.Probes >= looksMin && at.After(o.lookUntil()) {
 		return at // nothing to wait for: a person is asked
 	}
 	due := at.Add(max(retryAfter, o.backoff(o.Probes)))

@@ -99,6 +99,14 @@ func (m *step) probeAbsent(e ProbeAbsent) error {
 
 func (m *step) probeInconclusive(e ProbeInconclusive) {
 	o := &m.op
+	for i := range o.Attempts {
+		if a := &o.Attempts[i]; e.Lost != 0 && a.Number == e.Lost && a.Status == StatusOpen {
+			a.Handle, a.Failure = "", e.Failure
+			if a.Number == o.Attempt() && o.State == StateOutcomeUnknown {
+				o.Failure = e.Failure
+			}
+		}
+	}
 	if o.State.Terminal() && !m.verifying() || o.State == StateEffectPending {
 		return
 	}

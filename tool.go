@@ -156,6 +156,27 @@ type Tool interface {
 	JudgeProbe(op *Operation, ev *Evidence) ProbeJudgement
 }
 
+// Follower is a tool whose provider may answer an attempt with a handle of work
+// that goes on (Judgement.Handle).
+type Follower interface {
+	Tool
+
+	// FollowRequest renders the question how the work stands, secrets included.
+	FollowRequest(op *Operation, handle string) (*Request, error)
+
+	// JudgeFollow reads the answer.
+	JudgeFollow(op *Operation, ev *Evidence) FollowJudgement
+}
+
+// FollowJudgement is how work stands that an attempt left going on. The zero
+// value is that it goes on.
+type FollowJudgement struct {
+	Answer     *Evidence // it ended: what the attempt would have been answered, had it waited; nil: it did not
+	Lost       bool      // the provider knows it no more, or gave it up: what became of the effect is not known
+	Failure    Failure   // why it is lost, or goes on
+	RetryAfter time.Duration
+}
+
 // CallerBound is a tool whose requests carry what nobody stores: header fields
 // of the caller, its credentials among them, that only the process which took
 // the request holds, for a while.

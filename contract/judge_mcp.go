@@ -31,7 +31,8 @@ func (t *Tool) byMCPDefault(ev *onceward.Evidence) onceward.Judgement {
 		Content    json.RawMessage       `json:"content"`
 		IsError    bool                  `json:"isError"`
 		ResultType string                `json:"resultType"`
-		Task       json.RawMessage       `json:"task"`
+		Task       *mcpTask              `json:"task"` // of 2025-11-25
+		mcpTask                          // of the extension io.modelcontextprotocol/tasks
 	}
 	err := json.Unmarshal(ev.Body, &answer)
 	refused := err == nil && answer.Error != nil && answer.Content == nil
@@ -51,8 +52,10 @@ func (t *Tool) byMCPDefault(ev *onceward.Evidence) onceward.Judgement {
 			Failure: onceward.Failure{Class: onceward.ClassValidation, Code: code, Message: "the server refused the call before the tool was run"}}
 	case answer.ResultType == "input_required":
 		return unknown("input_required", "the tool asks for more input, which nobody here gives")
-	case answer.ResultType == "task" || answer.Task != nil && answer.Content == nil:
-		return unknown("task", "the tool works on, as a task that did not end in time")
+	case answer.ResultType == "task":
+		return answer.mcpTask.goesOn()
+	case answer.Task != nil && answer.Content == nil:
+		return answer.Task.goesOn()
 	case answer.IsError && t.info.Policy.Effect.Writes():
 		return unknown("tool_error", "the tool reported an error; the contract does not say that it did nothing then")
 	}

@@ -22,6 +22,7 @@ const (
 	attemptSameReference // the one in the row's column
 	attemptClaimToken
 	attemptSecretHash
+	attemptHandle
 	attemptBitsKnown = 1<<iota - 1
 )
 
@@ -67,6 +68,9 @@ func (e *encoder) attempt(a *onceward.Attempt, row *Row, newest bool) {
 	if bits&attemptSecretHash != 0 {
 		e.bytes(a.SecretHash)
 	}
+	if bits&attemptHandle != 0 {
+		e.string(a.Handle)
+	}
 }
 
 // attemptBits says what has to be encoded of an attempt.
@@ -83,6 +87,7 @@ func attemptBits(a *onceward.Attempt, row *Row, newest bool) uint64 {
 		{a.Reference != "" && a.Reference != row.Reference, attemptReference},
 		{a.Reference != "" && a.Reference == row.Reference, attemptSameReference},
 		{a.ClaimToken != "", attemptClaimToken}, {a.SecretHash != nil, attemptSecretHash},
+		{a.Handle != "", attemptHandle},
 	} {
 		if b.set {
 			bits |= b.bit
@@ -146,5 +151,8 @@ func (d *decoder) attempt(a *onceward.Attempt, row *Row) {
 	}
 	if bits&attemptSecretHash != 0 {
 		a.SecretHash = d.bytes()
+	}
+	if bits&attemptHandle != 0 {
+		a.Handle = d.string()
 	}
 }

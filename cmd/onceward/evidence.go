@@ -99,6 +99,9 @@ func printAttempt(w io.Writer, a *attemptView, events []eventView) {
 		printLine(w, "  error", a.Error.text())
 	}
 	printLine(w, "  reference", a.Reference)
+	if a.Handle != "" {
+		printLine(w, "  goes on as", a.Handle+", by which the provider is asked for its end")
+	}
 	if !a.LastByteAt.IsZero() {
 		printLine(w, "  last byte", "may have travelled until "+stamp(a.LastByteAt))
 	}

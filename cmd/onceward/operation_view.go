@@ -136,6 +136,7 @@ type attemptView struct {
 	Resend     bool         `json:"resend"`
 	Reach      string       `json:"reach"`
 	Reference  string       `json:"reference"`
+	Handle     string       `json:"handle"`
 	Error      *failureView `json:"error"`
 	StartedAt  time.Time    `json:"started_at"`
 	LeaseUntil time.Time    `json:"lease_until"`

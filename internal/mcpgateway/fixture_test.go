@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -36,6 +37,7 @@ type world struct {
 	ledger   *onceward.Ledger
 	gateway  *Gateway
 	server   *httptest.Server
+	restart  func() // a new ledger, client and gateway over the same store; nil in most worlds
 }
 
 func (w *world) must(err error) {
@@ -102,13 +104,33 @@ func (w *world) activate(more ...onceward.Tool) {
 	w.must(w.registry.Activate(w.Context(), append(w.registry.All(), more...), false))
 }
 
-// work runs the loop that starts what was approved, until the test ends.
-func (w *world) work() {
+// work runs the loop that goes on with what is due, until the test ends or stop
+// is called.
+func (w *world) work() (stopped func()) {
 	log := slog.New(slog.DiscardHandler)
 	ctx, stop := context.WithCancel(context.Background())
 	due := worker.NewDue(w.ledger, w.store, log)
 	wait := worker.Start(ctx, onceward.SystemClock{}, log, due)
-	w.Cleanup(func() { stop(); wait(); due.Wait() })
+	stopped = sync.OnceFunc(func() { stop(); wait(); due.Wait() })
+	w.Cleanup(stopped)
+	return stopped
+}
+
+// settled waits until an operation is as the condition says.
+func (w *world) settled(id string, is func(*onceward.Operation) bool) *onceward.Operation {
+	w.Helper()
+	op, err := onceward.ParseOperationID(id)
+	w.must(err)
+	for until := time.Now().Add(20 * time.Second); ; {
+		got, err := w.ledger.Get(w.Context(), onceward.LocalPrincipal(), op, 100*time.Millisecond)
+		w.must(err)
+		if is(got) {
+			return got
+		}
+		if time.Now().After(until) {
+			w.Fatalf("the operation stays %s: %+v", got.State, got.Failure)
+		}
+	}
 }
 
 // eras are the protocol versions that clients speak.

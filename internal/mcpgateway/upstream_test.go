@@ -107,11 +107,17 @@ func (b behind) Read(ctx context.Context, server, tool string, arguments []byte)
 }
 
 // newDesk is a gateway before a desk.
-func newDesk(t testing.TB, more string) (*world, *desk) {
+func newDesk(t testing.TB, more string, edit ...func(*Options)) (*world, *desk) {
 	t.Helper()
 	d := &desk{}
+	return newBehind(t, d, more, edit...), d
+}
+
+// newBehind is a gateway before a server of the name desk.
+func newBehind(t testing.TB, d http.Handler, more string, edit ...func(*Options)) *world {
+	t.Helper()
 	srv := httptest.NewServer(d)
-	w := &world{TB: t, provider: oncewardtest.NewProvider(onceward.SystemClock{})}
+	w := &world{TB: t, provider: oncewardtest.NewProvider(onceward.SystemClock{}), store: memory.New(memory.Options{})}
 	file := filepath.Join(t.TempDir(), "desk.yaml")
 	w.must(os.WriteFile(file, []byte(`apiVersion: onceward/v1
 kind: MCPServer
@@ -123,37 +129,46 @@ spec:
 	opts := contract.Options{Env: func(name string) (string, bool) { return "ours", name == "DESK" }, ByteTail: contract.NoByteTail}
 	set, err := contract.LoadDir([]string{file}, opts)
 	w.must(err)
-	wire := httpcall.New(httpcall.Options{})
-	b := behind{mcpcall.New(mcpcall.Options{Wire: wire}), set.MCPServers()[0]}
-	b.client.Serve([]mcpcall.Server{{Name: "desk", URL: srv.URL, Headers: b.doc.Headers}})
-	store := memory.New(memory.Options{})
-	registry := onceward.NewRegistry(store, contract.Compiler(opts))
 	var tools []onceward.Tool
 	for _, tool := range set.Tools() {
 		tools = append(tools, tool)
 	}
-	w.must(registry.Activate(t.Context(), tools, false))
-	w.ledger, err = onceward.New(onceward.Options{Store: store, Tools: registry, Provider: b.client})
-	w.must(err)
-	w.must(w.ledger.Start(t.Context()))
-	w.gateway, err = New(Options{Ledger: w.ledger, Upstreams: b, AnswerWithin: 500 * time.Millisecond, Authenticate: func(req *http.Request) (onceward.Principal, error) {
-		return bearers[strings.TrimPrefix(req.Header.Get("Authorization"), "Bearer ")], nil
-	}})
-	w.must(err)
 	mux := http.NewServeMux()
-	mux.Handle(Path, w.gateway)
-	mux.Handle(Path+"/", w.gateway)
 	w.server = httptest.NewServer(mux)
+	handle := http.HandlerFunc(func(rw http.ResponseWriter, req *http.Request) { w.gateway.ServeHTTP(rw, req) })
+	mux.Handle(Path, handle)
+	mux.Handle(Path+"/", handle)
+	var stop func()
+	start := func() {
+		wire := httpcall.New(httpcall.Options{})
+		b := behind{mcpcall.New(mcpcall.Options{Wire: wire}), set.MCPServers()[0]}
+		b.client.Serve([]mcpcall.Server{{Name: "desk", URL: srv.URL, Headers: b.doc.Headers}})
+		w.registry = onceward.NewRegistry(w.store, contract.Compiler(opts))
+		w.must(w.registry.Activate(t.Context(), tools, false))
+		w.ledger, err = onceward.New(onceward.Options{Store: w.store, Tools: w.registry, Provider: b.client})
+		w.must(err)
+		w.must(w.ledger.Start(t.Context()))
+		o := Options{Ledger: w.ledger, Upstreams: b, AnswerWithin: 500 * time.Millisecond, Authenticate: func(req *http.Request) (onceward.Principal, error) {
+			return bearers[strings.TrimPrefix(req.Header.Get("Authorization"), "Bearer ")], nil
+		}}
+		for _, e := range edit {
+			e(&o)
+		}
+		w.gateway, err = New(o)
+		w.must(err)
+		ledger := w.ledger
+		stop = func() { _ = ledger.Close(context.Background()); b.client.Close(); wire.Close() }
+	}
+	start()
+	w.restart = func() { stop(); start() }
 	t.Cleanup(func() {
 		w.server.CloseClientConnections()
 		w.server.Close()
-		_ = w.ledger.Close(context.Background())
-		b.client.Close()
-		wire.Close()
+		stop()
 		srv.CloseClientConnections()
 		srv.Close()
 	})
-	return w, d
+	return w
 }
 
 const deskWrites = `

@@ -105,32 +105,40 @@ func (c *Client) upstream(name string) *upstream {
 	return c.by[name]
 }
 
-// Send performs one attempt, or one look-up, by one tools/call.
+// Send performs one attempt, or one look-up, by one tools/call; or it asks how a
+// task stands that such a call was answered with (mcp://server/?task=ID).
 func (c *Client) Send(ctx context.Context, req *onceward.Request, opts onceward.SendOptions) onceward.Evidence {
 	started := time.Now()
-	u, tool, f := c.target(req)
-	if f == nil {
+	u, tool, task, f := c.target(req)
+	if f == nil && task == "" {
 		f = u.ready(ctx, tool, req, &opts)
 	}
 	if f != nil {
 		return f.evidence(started)
+	}
+	if task != "" {
+		ev := u.follow(ctx, task, &opts)
+		ev.StartedAt = started
+		return ev
 	}
 	ev := u.call(ctx, tool, req.Body, &opts)
 	ev.StartedAt = started
 	return ev
 }
 
-// target reads whom a request is for.
-func (c *Client) target(req *onceward.Request) (*upstream, string, *fault) {
+// target reads whom a request is for, and which tool, or which task.
+func (c *Client) target(req *onceward.Request) (u *upstream, tool, task string, f *fault) {
 	address, err := url.Parse(req.URL)
 	if err != nil || address.Scheme != Scheme {
-		return nil, "", &fault{class: onceward.ClassValidation, code: "not_mcp", text: "the request is no call of a tool"}
+		return nil, "", "", &fault{class: onceward.ClassValidation, code: "not_mcp", text: "the request is no call of a tool"}
 	}
-	u := c.upstream(address.Host)
-	if u == nil {
-		return nil, "", &fault{class: onceward.ClassUnavailable, code: "server_missing", text: "no MCP server of the name " + address.Host + " is configured here"}
+	if u = c.upstream(address.Host); u == nil {
+		return nil, "", "", &fault{class: onceward.ClassUnavailable, code: "server_missing", text: "no MCP server of the name " + address.Host + " is configured here"}
 	}
-	return u, strings.TrimPrefix(address.Path, "/"), nil
+	if tool = strings.TrimPrefix(address.Path, "/"); tool == "" {
+		task = address.Query().Get("task")
+	}
+	return u, tool, task, nil
 }
 
 // fault is why nothing was sent.
@@ -244,11 +252,12 @@ func (u *upstream) drop(s *session) {
 	}
 }
 
-// clientOptions declare no capability: nobody here could answer a question.
+// clientOptions declare no capability but tasks: nobody here could answer a
+// question.
 //
 // Why multiple rounds are off: the SDK would send the call again.
 func clientOptions() *mcp.ClientOptions {
-	return &mcp.ClientOptions{Capabilities: &mcp.ClientCapabilities{}, MultiRoundTrip: &mcp.MultiRoundTripOptions{Disabled: true}}
+	return &mcp.ClientOptions{Capabilities: &mcp.ClientCapabilities{Extensions: map[string]any{tasksExtension: map[string]any{}}}, MultiRoundTrip: &mcp.MultiRoundTripOptions{Disabled: true}}
 }
 
 // call performs one tools/call and tells what was seen.
@@ -271,7 +280,7 @@ func (u *upstream) once(ctx context.Context, tool string, arguments []byte, opts
 	if err != nil {
 		return unreachable(err).evidence(time.Now()), false
 	}
-	f := &flight{method: "tools/call", opts: *opts}
+	f := &flight{method: "tools/call", opts: *opts, asTask: u.wantsTask(s, tool)}
 	f.ev.Reach = onceward.ReachNotDialled
 	callCtx, cancel := context.WithTimeout(context.WithValue(ctx, flightKey{}, f), deadline)
 	defer cancel()
@@ -301,7 +310,11 @@ func (c *Client) Call(ctx context.Context, server, tool string, arguments []byte
 	if u == nil {
 		return nil, onceward.Errorf(onceward.CodeProviderUnreachable, "no MCP server of the name %s is configured here", server)
 	}
+	until := time.Now().Add(within)
 	ev := u.call(ctx, tool, arguments, &onceward.SendOptions{Deadline: within})
+	if t := taskIn(ev.Body); ev.Status == 200 && t != nil {
+		ev = u.awaited(ctx, t, time.Until(until))
+	}
 	if ev.Status != 200 {
 		return nil, onceward.Errorf(onceward.CodeProviderUnreachable, "the MCP server %s did not answer: %s", server, cmp.Or(ev.ErrorCode, "status "+strconv.Itoa(ev.Status)))
 	}

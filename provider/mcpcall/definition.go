@@ -23,6 +23,7 @@ type Definition struct {
 	ReadOnly bool            // the server says that it only reads
 	Changed  string          // how it differs from what this process saw first; empty: it does not
 	Hidden   bool            // it holds characters that a reader does not see
+	taskOnly bool            // it is called as a task (2025-11-25)
 }
 
 // Definitions lists a server's tools, in its order. The list is at most a second
@@ -170,11 +171,14 @@ func define(raw json.RawMessage) (*Definition, error) {
 		Annotations struct {
 			ReadOnly bool `json:"readOnlyHint"`
 		} `json:"annotations"`
+		Execution struct {
+			Tasks string `json:"taskSupport"`
+		} `json:"execution"`
 	}
 	if err := json.Unmarshal(raw, &known); err != nil || known.Name == "" {
 		return nil, fmt.Errorf("a definition has no name")
 	}
-	d.Name, d.ReadOnly = known.Name, known.Annotations.ReadOnly
+	d.Name, d.ReadOnly, d.taskOnly = known.Name, known.Annotations.ReadOnly, known.Execution.Tasks == "required"
 	delete(members, "_meta")
 	material, err := json.Marshal(members)
 	if err != nil {

@@ -19,6 +19,7 @@ type flightKey struct{}
 type flight struct {
 	method string
 	opts   onceward.SendOptions
+	asTask bool // the call asks for a task (2025-11-25)
 
 	mu   sync.Mutex
 	sent bool

@@ -29,7 +29,11 @@ func (u *upstream) connect(ctx context.Context) (*session, error) {
 }
 
 func (c *Client) implementation() *mcp.Client {
-	return mcp.NewClient(&mcp.Implementation{Name: "onceward", Version: c.opts.Version}, clientOptions())
+	out := mcp.NewClient(&mcp.Implementation{Name: "onceward", Version: c.opts.Version}, clientOptions())
+	if err := allowTasks(out); err != nil {
+		panic("mcpcall: " + err.Error()) // the SDK has such methods itself now
+	}
+	return out
 }
 
 // wire puts the SDK's HTTP requests on the wire by the provider that was given:
@@ -51,6 +55,7 @@ func (w wire) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	method, id := messageOf(out.Body)
+	nameTask(out, method)
 	f := flightOf(req.Context(), method)
 	if f != nil && method == "tools/call" {
 		return w.fly(req, out, opts, f, id)
@@ -106,6 +111,11 @@ func (w wire) request(req *http.Request) (*onceward.Request, onceward.SendOption
 func (w wire) fly(req *http.Request, out *onceward.Request, opts onceward.SendOptions, f *flight, id json.RawMessage) (*http.Response, error) {
 	if err := f.start(); err != nil {
 		return nil, err
+	}
+	if f.asTask {
+		if o, err := withTask(out.Body); err == nil {
+			out.Body = o
+		}
 	}
 	done := make(chan struct{})
 	f.mu.Lock()

@@ -123,6 +123,9 @@ func (c *tapped) Write(ctx context.Context, m jsonrpc.Message) error {
 	c.mu.Lock()
 	c.flying[key(req.ID)] = f
 	c.mu.Unlock()
+	if f.asTask {
+		req.Params = asTask(req.Params)
+	}
 	f.reached(onceward.ReachHeadersWritten) // before the write: from here on a byte may be out
 	if err = c.Connection.Write(ctx, m); err == nil {
 		f.reached(onceward.ReachBodyWritten)

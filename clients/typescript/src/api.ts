@@ -103,6 +103,8 @@ export interface Attempt {
   ended_at?: string;
   /** Why it is not done, or open. */
   error?: AttemptError;
+  /** The provider works on: the name by which its end is asked for, such as an MCP task's ID. */
+  handle?: string;
   id: string;
   /** The latest instant at which a byte of it could still travel; absent if none was sent. */
   last_byte_at?: string;
