@@ -212,8 +212,8 @@ func (l *Ledger) performIn(ctx context.Context, j Join, r *admitted, op *Operati
 
 // applyIn writes a change in the caller's transaction; won is false if it lost,
 // and then op is what it lost to.
-func (l *Ledger) applyIn(ctx context.Context, j Join, c Change) (op *Operation, won bool, err error) {
-	got, err := j.Apply(ctx, c)
+func (l *Ledger) applyIn(ctx context.Context, j Join, c *Change) (op *Operation, won bool, err error) {
+	got, err := j.Apply(ctx, *c)
 	if err == nil {
 		err = got.Err
 	}
