@@ -153,7 +153,7 @@ func (l *Ledger) claimIn(ctx context.Context, j Join, r *admitted, s starter, st
 		return nil, false, err
 	}
 	c.complete(r.in, r.p, &fresh, at)
-	return l.applyIn(ctx, j, *c)
+	return l.applyIn(ctx, j, c)
 }
 
 // resumeIn starts an attempt of an operation that waits for its performer; it is
@@ -176,7 +176,7 @@ func (l *Ledger) resumeIn(ctx context.Context, j Join, r *admitted, op *Operatio
 	if err != nil {
 		return op, false, err
 	}
-	return l.applyIn(ctx, j, *c)
+	return l.applyIn(ctx, j, c)
 }
 
 // performIn runs the function and records its effect.
@@ -200,7 +200,7 @@ func (l *Ledger) performIn(ctx context.Context, j Join, r *admitted, op *Operati
 	if err != nil {
 		return nil, err
 	}
-	stored, won, err := l.applyIn(ctx, j, *c)
+	stored, won, err := l.applyIn(ctx, j, c)
 	if err == nil && !won {
 		err = &Error{Code: CodeWriteConflict, Op: "perform", OperationID: op.ID, Message: "the operation was changed by somebody else inside the transaction", Hint: "roll back"}
 	}
