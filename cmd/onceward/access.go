@@ -123,6 +123,7 @@ func (a *access) guarded(e *engine, log *slog.Logger) (*guarded, error) {
 	if err != nil {
 		return nil, err
 	}
+	e.announce(tools.Lists())
 	px, err := e.proxy(who, log)
 	if err != nil {
 		return nil, err

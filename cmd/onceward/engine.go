@@ -5,12 +5,14 @@ import (
 	"errors"
 	"log/slog"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"github.com/onceward/onceward"
 	"github.com/onceward/onceward/committer"
 	"github.com/onceward/onceward/contract"
 	"github.com/onceward/onceward/internal/crashpoint"
+	"github.com/onceward/onceward/internal/mcpgateway"
 	"github.com/onceward/onceward/internal/proxy"
 	"github.com/onceward/onceward/internal/telemetry"
 	"github.com/onceward/onceward/provider/httpcall"
@@ -26,7 +28,8 @@ type engine struct {
 	held     *proxy.Held          // what callers of upstreams sent along
 	ups      []*contract.Upstream // in force
 	upsTo    func([]*contract.Upstream)
-	mcp      *mcpServers // behind the gateway
+	mcp      *mcpServers            // behind the gateway
+	listed   atomic.Pointer[func()] // has the gateway look at its list of tools; nil: there is none
 	tools    *onceward.Registry
 	ledger   *onceward.Ledger
 	log      *slog.Logger
@@ -55,7 +58,7 @@ func startEngine(ctx context.Context, cfg config, force bool, log *slog.Logger) 
 	metrics := telemetry.NewRegistry(versionText())
 	store = telemetry.Store(store, metrics)
 	e := &engine{store: store, log: log, held: held, metrics: metrics, group: committer.New(store, committer.Options{Meter: metrics}), client: httpcall.New(httpcall.Options{Version: versionText()})}
-	e.mcp = &mcpServers{client: mcpcall.New(mcpcall.Options{Wire: e.client, Version: versionText(), Log: log})}
+	e.mcp = &mcpServers{client: mcpcall.New(mcpcall.Options{Wire: e.client, Version: versionText(), Log: log, Changed: e.listChanged})}
 	e.tools = onceward.NewRegistry(store, contract.Compiler(heldOptions(held)))
 	e.tools.SignOff(contract.Comparer(), demanded)
 	e.tools.CompileWorkflows(contract.WorkflowCompiler(contractOptions()))
@@ -118,7 +121,27 @@ func (e *engine) reload(ctx context.Context, paths []string, force bool) error {
 	if e.upsTo != nil {
 		e.upsTo(set.ups)
 	}
+	e.listChanged()
 	return nil
+}
+
+// listChanged says that the list of tools may be another one.
+func (e *engine) listChanged() {
+	if look := e.listed.Load(); look != nil {
+		(*look)()
+	}
+}
+
+// announce has a gateway tell its clients of lists that change, until the engine
+// stops.
+func (e *engine) announce(lists *mcpgateway.Lists) {
+	look := lists.Look
+	e.listed.Store(&look)
+	loop, end := context.WithCancel(context.Background())
+	wait := worker.Start(loop, onceward.SystemClock{}, e.log, worker.Metered(e.metrics, lists)...)
+	stop, finished := e.stop, e.finished
+	e.stop = func() { end(); stop() }
+	e.finished = func() { wait(); finished() }
 }
 
 // close drains: no new attempts, running ones end and record, up to the time

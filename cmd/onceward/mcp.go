@@ -85,6 +85,7 @@ func serveMCP(ctx context.Context, c *cobra.Command, cfg config) error {
 	if err != nil {
 		return errors.Join(err, e.close(cfg.Drain))
 	}
+	e.announce(g.Lists())
 	err = g.ServeStream(ctx, io.NopCloser(c.InOrStdin()), nopCloser{c.OutOrStdout()}, onceward.LocalPrincipal())
 	if errors.Is(err, context.Canceled) || errors.Is(err, io.EOF) {
 		err = nil // the client is done, or we were told to go

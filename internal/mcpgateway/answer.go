@@ -45,6 +45,9 @@ func (c *call) operation(a *onceward.Answer, o *offer) (*object, error) {
 	if op.State == onceward.StateSucceeded || op.State == onceward.StateCompensated {
 		return c.done(op, m, o)
 	}
+	if c.tasks && !op.State.Terminal() {
+		return c.taskResult(op, m), nil
+	}
 	return failure(sentence(op), m), nil
 }
 

@@ -20,6 +20,7 @@ type call struct {
 	header http.Header                                                       // nil on streams
 	scope  string                                                            // the server whose tools alone are meant; empty: all tools
 	modern bool                                                              // the era without sessions
+	tasks  bool                                                              // the client takes a task for an answer
 	report func(ctx context.Context, progress float64, message string) error // nil: nobody asked for progress
 	ask    *mcp.CallToolRequest                                              // nil: its client cannot be asked anything
 }
@@ -28,6 +29,7 @@ type call struct {
 func (g *Gateway) callTool(ctx context.Context, req *mcp.CallToolRequest) (mcp.Result, error) {
 	c := &call{Gateway: g, name: req.Params.Name, args: req.Params.Arguments, who: g.who(ctx, req.Extra), meta: req.Params.GetMeta(), scope: scopeOf(req.Extra),
 		modern: req.ProtocolVersion() >= versionModern, ask: req}
+	c.tasks = c.modern && takesTasks(req.ClientCapabilities())
 	if req.Extra != nil {
 		c.header = req.Extra.Header
 	}

@@ -67,6 +67,7 @@ type Gateway struct {
 	onward *http.Client // to servers, of what changes nothing
 	seal   [32]byte     // of sessions that are relayed, and of questions
 	asked  questions
+	lists  *Lists
 }
 
 // New makes a gateway. CodeConfigInvalid: an option is missing or out of range.
@@ -95,10 +96,14 @@ func New(opts Options) (*Gateway, error) {
 	g.mcp = mcp.NewServer(&mcp.Implementation{Name: "onceward", Title: "Onceward", Version: cmp.Or(opts.Version, "devel")}, &mcp.ServerOptions{
 		Instructions: instructions,
 		Logger:       slog.New(slog.DiscardHandler),
-		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}},
+		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{ListChanged: true}, Extensions: map[string]any{tasksExtension: map[string]any{}}},
 	})
+	if err := g.allowTasks(); err != nil {
+		return nil, onceward.Errorf(onceward.CodeInternal, "the SDK takes no methods about tasks: %v", err)
+	}
 	g.mcp.AddReceivingMiddleware(g.intercept)
 	g.http = g.handler()
+	g.lists = &Lists{gateway: g, look: make(chan struct{}, 1)}
 	return g, nil
 }
 
@@ -114,6 +119,8 @@ func (g *Gateway) intercept(next mcp.MethodHandler) mcp.MethodHandler {
 			return g.listTools(ctx, r)
 		case *mcp.CallToolRequest:
 			return g.callTool(ctx, r)
+		case *taskRequest:
+			return g.aboutTask(ctx, method, r)
 		}
 		return next(ctx, method, req)
 	}

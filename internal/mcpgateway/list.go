@@ -18,6 +18,7 @@ func (g *Gateway) listTools(ctx context.Context, req *mcp.ListToolsRequest) (mcp
 	if err := onceward.Authorize(who, onceward.ActionReadTools); err != nil {
 		return nil, rpcError(err)
 	}
+	g.lists.listed(ctx)
 	tools := g.definitions(ctx, who, scopeOf(req.Extra))
 	out := &object{}
 	if req.ProtocolVersion() >= versionModern {

@@ -44,6 +44,7 @@ type Options struct {
 	Wire    onceward.Provider // puts HTTP requests on the wire; needed for servers with a URL
 	Version string            // of this program, as servers are told
 	Log     *slog.Logger      // what commands say on standard error, at level debug; nil: discards
+	Changed func()            // a command says that its tools are others; nil: nobody wants to know. It must not block
 }
 
 // Client performs calls of tools. It is safe for concurrent use.

@@ -191,3 +191,25 @@ func TestWriteIsStoppedUnderAnotherDefinition(t *testing.T) {
 		t.Errorf("not pinned, and changed since: %+v", ev)
 	}
 }
+
+func TestCommandThatHasOtherToolsIsListedAnew(t *testing.T) {
+	t.Parallel()
+	changed := make(chan struct{}, 10)
+	c := newClient(t, command(t, t.TempDir(), ""), func(o *mcpcall.Options) { o.Changed = func() { changed <- struct{}{} } })
+	before, err := c.Definitions(t.Context(), "desk")
+	if err != nil || len(before) != 2 {
+		t.Fatalf("the command lists %d tools: %v", len(before), err)
+	}
+	if ev := c.Send(t.Context(), call("note", `{"text":"grow"}`), write(5*time.Second)); ev.Status != 200 {
+		t.Fatalf("%d %s", ev.Status, ev.Body)
+	}
+	select {
+	case <-changed:
+	case <-time.After(10 * time.Second):
+		t.Fatal("nobody was told")
+	}
+	after, err := c.Definitions(t.Context(), "desk")
+	if err != nil || len(after) != 3 {
+		t.Errorf("the command lists %d tools: %v", len(after), err)
+	}
+}

@@ -69,7 +69,7 @@ func (d *desk) read() []string {
 
 // newServer is the desk as a server of the SDK, whose results it writes itself.
 func newServer(d *desk) *mcp.Server {
-	s := mcp.NewServer(&mcp.Implementation{Name: "desk", Version: "1"}, &mcp.ServerOptions{Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}}})
+	s := mcp.NewServer(&mcp.Implementation{Name: "desk", Version: "1"}, &mcp.ServerOptions{Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{ListChanged: true}}})
 	schema := json.RawMessage(`{"type":"object","properties":{"text":{"type":"string"}}}`)
 	annotated := json.RawMessage(`{"type":"object","properties":{"text":{"type":"string","x-mcp-header":"Text"}}}`)
 	s.AddTool(&mcp.Tool{Name: "note", Description: "Make a note", InputSchema: schema}, func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -86,6 +86,11 @@ func newServer(d *desk) *mcp.Server {
 		d.mu.Lock()
 		d.write(in.Text)
 		d.mu.Unlock()
+		if in.Text == "grow" {
+			s.AddTool(&mcp.Tool{Name: "grown", InputSchema: schema}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+				return &mcp.CallToolResult{}, nil
+			})
+		}
 		if d.die == "after" {
 			os.Exit(7)
 		}
@@ -157,10 +162,14 @@ func (d *desk) seen() (calls, notes int) {
 }
 
 // newClient is a client of one server of the name desk.
-func newClient(t testing.TB, s mcpcall.Server) *mcpcall.Client {
+func newClient(t testing.TB, s mcpcall.Server, edit ...func(*mcpcall.Options)) *mcpcall.Client {
 	t.Helper()
 	wire := httpcall.New(httpcall.Options{})
-	c := mcpcall.New(mcpcall.Options{Wire: wire})
+	opts := mcpcall.Options{Wire: wire}
+	for _, e := range edit {
+		e(&opts)
+	}
+	c := mcpcall.New(opts)
 	s.Name = "desk"
 	c.Serve([]mcpcall.Server{s})
 	t.Cleanup(func() { c.Close(); wire.Close() })

@@ -21,15 +21,15 @@ func (u *upstream) connect(ctx context.Context) (*session, error) {
 		return u.connectCommand(ctx)
 	}
 	t := &mcp.StreamableClientTransport{Endpoint: u.server.URL, HTTPClient: &http.Client{Transport: wire{u}}, MaxRetries: -1, DisableStandaloneSSE: true}
-	s, err := u.client.implementation().Connect(ctx, t, nil)
+	s, err := u.client.implementation(clientOptions()).Connect(ctx, t, nil)
 	if err != nil {
 		return nil, fmt.Errorf("connect to the MCP server %s: %w", u.name(), err)
 	}
 	return &session{ClientSession: s, end: func() {}}, nil
 }
 
-func (c *Client) implementation() *mcp.Client {
-	out := mcp.NewClient(&mcp.Implementation{Name: "onceward", Version: c.opts.Version}, clientOptions())
+func (c *Client) implementation(opts *mcp.ClientOptions) *mcp.Client {
+	out := mcp.NewClient(&mcp.Implementation{Name: "onceward", Version: c.opts.Version}, opts)
 	if err := allowTasks(out); err != nil {
 		panic("mcpcall: " + err.Error()) // the SDK has such methods itself now
 	}

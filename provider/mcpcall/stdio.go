@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"sync"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -33,7 +34,9 @@ func (u *upstream) connectCommand(ctx context.Context) (*session, error) {
 	cmd.Stderr = &lines{log: u.client.opts.Log, server: u.name()}
 	alone(cmd)
 	t := &tap{Transport: &mcp.CommandTransport{Command: cmd, TerminateDuration: terminateWithin}}
-	s, err := u.client.implementation().Connect(ctx, t, nil)
+	opts := clientOptions()
+	opts.ToolListChangedHandler = func(context.Context, *mcp.ToolListChangedRequest) { u.changed() }
+	s, err := u.client.implementation(opts).Connect(ctx, t, nil)
 	if err != nil {
 		if cmd.Process != nil {
 			_ = cmd.Process.Kill() // it may be gone already
@@ -46,6 +49,19 @@ func (u *upstream) connectCommand(ctx context.Context) (*session, error) {
 		u.drop(out)
 	}()
 	return out, nil
+}
+
+// changed takes a command's word that its tools are others: they are listed anew.
+//
+// Why commands alone: over HTTP a stream of its own would have to stay open for
+// that; those servers are asked now and then.
+func (u *upstream) changed() {
+	u.mu.Lock()
+	u.listed = time.Time{}
+	u.mu.Unlock()
+	if u.client.opts.Changed != nil {
+		u.client.opts.Changed()
+	}
 }
 
 // tap is a transport that sees messages as they are.
