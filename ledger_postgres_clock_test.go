@@ -100,11 +100,11 @@ func (s movedStore) Commit(ctx context.Context, batch []onceward.Change) (oncewa
 	return s.Store.Commit(ctx, batch)
 }
 
-func (s movedStore) TakeDue(ctx context.Context, limit int, hold time.Duration) ([]onceward.Due, time.Time, error) {
+func (s movedStore) TakeDue(ctx context.Context, limit int, hold time.Duration, except ...onceward.Workload) ([]onceward.Due, time.Time, error) {
 	if err := s.clock.keepUp(ctx); err != nil {
 		return nil, time.Time{}, err
 	}
-	return s.Store.TakeDue(ctx, limit, hold)
+	return s.Store.TakeDue(ctx, limit, hold, except...)
 }
 
 func (s movedStore) NextDue(ctx context.Context) (time.Time, time.Time, error) {

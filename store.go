@@ -83,6 +83,17 @@ type Cursor struct {
 // MaxPage is the longest page of a listing.
 const MaxPage = 500
 
+// Workload is a tool of a tenant, or all tools of it where Tool is empty.
+type Workload struct {
+	Tenant Tenant
+	Tool   ToolName
+}
+
+// Has reports whether a tool's due rows belong to the workload.
+func (w Workload) Has(t Tenant, tool ToolName) bool {
+	return w.Tenant == t && (w.Tool == "" || w.Tool == tool)
+}
+
 // Tombstone names a retired row as it was read.
 type Tombstone struct {
 	ID         OperationID
@@ -169,8 +180,9 @@ type Store interface {
 
 	// TakeDue returns at most limit due rows whose time has come, oldest first,
 	// and moves their time to now+hold in the same statement, so that replicas
-	// do not take the same ones. The second value is the database's now.
-	TakeDue(ctx context.Context, limit int, hold time.Duration) ([]Due, time.Time, error)
+	// do not take the same ones. Rows of the excepted workloads stay. The second
+	// value is the database's now.
+	TakeDue(ctx context.Context, limit int, hold time.Duration, except ...Workload) ([]Due, time.Time, error)
 
 	// Reschedule sets the time of a due row that still stands in the same state;
 	// it creates none.

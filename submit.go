@@ -268,6 +268,10 @@ func (l *Ledger) serialFacts(ctx context.Context, op *Operation, fs []fact, at t
 		return fs, nil
 	}
 	_, ok, err := l.acquireSerial(ctx, op)
+	if e, starts := fs[0].event.(AttemptStarted); starts { // to take it may have lasted: the lease is whole from here on
+		e.LeaseUntil = l.clock.now().Add(op.Policy.Lease)
+		fs[0].event = e
+	}
 	if err != nil || ok {
 		return fs, err
 	}

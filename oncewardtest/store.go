@@ -166,11 +166,11 @@ func (s *FaultyStore) List(ctx context.Context, f onceward.Filter) ([]*onceward.
 }
 
 // TakeDue implements onceward.Store.
-func (s *FaultyStore) TakeDue(ctx context.Context, limit int, hold time.Duration) ([]onceward.Due, time.Time, error) {
+func (s *FaultyStore) TakeDue(ctx context.Context, limit int, hold time.Duration, except ...onceward.Workload) ([]onceward.Due, time.Time, error) {
 	if err := s.writable("take due rows"); err != nil {
 		return nil, time.Time{}, err
 	}
-	return s.inner.TakeDue(ctx, limit, hold)
+	return s.inner.TakeDue(ctx, limit, hold, except...)
 }
 
 // Reschedule implements onceward.Store.

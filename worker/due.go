@@ -11,19 +11,22 @@ import (
 
 // Due takes due rows and lets the ledger advance them: retries, probes,
 // re-sends, expiries, escalations. Rows are advanced side by side, so that a
-// slow provider does not hold up the others.
+// slow provider does not hold up the others, and no tool and no tenant takes all
+// the room that there is.
 type Due struct {
 	ledger *onceward.Ledger
 	store  onceward.Store
 	log    *slog.Logger
 	slots  chan struct{} // one token per row that is being advanced
+	shares *shares
 	work   sync.WaitGroup
 	next   time.Duration // until the earliest due row, as of the last step
 }
 
 // Limits of the due loop.
 const (
-	dueSlots   = 64               // rows advanced side by side
+	dueSlots   = 128              // rows advanced side by side
+	dueTake    = 16               // rows taken at once: by so many a share may be passed
 	dueHold    = 30 * time.Second // a taker that dies gives its rows back after this
 	duePollMin = 10 * time.Millisecond
 	duePollMax = time.Second // replicas see each other's due rows at the latest after this
@@ -31,7 +34,7 @@ const (
 
 // NewDue returns the loop.
 func NewDue(l *onceward.Ledger, s onceward.Store, log *slog.Logger) *Due {
-	return &Due{ledger: l, store: s, log: log, slots: make(chan struct{}, dueSlots)}
+	return &Due{ledger: l, store: s, log: log, slots: make(chan struct{}, dueSlots), shares: newShares(dueSlots)}
 }
 
 // Name implements Loop.
@@ -44,7 +47,8 @@ func (d *Due) Step(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	rows, _, err := d.store.TakeDue(ctx, free, dueHold)
+	full := d.shares.full()
+	rows, _, err := d.store.TakeDue(ctx, free, dueHold, full...)
 	for range free - len(rows) {
 		<-d.slots
 	}
@@ -52,11 +56,18 @@ func (d *Due) Step(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	if len(rows) == 0 {
-		return false, d.plan(ctx)
+		return false, d.plan(ctx, len(full) > 0)
 	}
 	for _, row := range rows {
+		w := onceward.Workload{Tenant: row.Tenant, Tool: row.Tool}
+		d.shares.take(w)
 		d.work.Go(func() {
-			defer func() { <-d.slots }()
+			defer func() {
+				<-d.slots
+				if d.shares.give(w) {
+					d.ledger.Wake()
+				}
+			}()
 			if err := d.ledger.Advance(ctx, row.ID); err != nil && ctx.Err() == nil {
 				d.log.Warn("operation not advanced", "operation", row.ID.String(), "state", row.State.String(), "error", err)
 			}
@@ -68,25 +79,31 @@ func (d *Due) Step(ctx context.Context) (bool, error) {
 // Wait blocks until no row is being advanced.
 func (d *Due) Wait() { d.work.Wait() }
 
-// acquire takes every free slot, at least one.
+// acquire takes free slots for one take, at least one.
 func (d *Due) acquire(ctx context.Context) (int, error) {
 	select {
 	case d.slots <- struct{}{}:
 	case <-ctx.Done():
 		return 0, ctx.Err()
 	}
-	for n := 1; ; n++ {
+	for n := 1; n < dueTake; n++ {
 		select {
 		case d.slots <- struct{}{}:
 		default:
 			return n, nil
 		}
 	}
+	return dueTake, nil
 }
 
-func (d *Due) plan(ctx context.Context) error {
-	next, now, err := d.store.NextDue(ctx)
+// plan finds out when to look again. Where workloads are full, the earliest due
+// row may be one of theirs: whoever gives a slot back wakes the loop.
+func (d *Due) plan(ctx context.Context, full bool) error {
 	d.next = duePollMax
+	if full {
+		return nil
+	}
+	next, now, err := d.store.NextDue(ctx)
 	if err == nil && !next.IsZero() {
 		d.next = min(max(next.Sub(now), duePollMin), duePollMax)
 	}

@@ -12,7 +12,7 @@ type people struct {
 	yeses   map[string][]yes     // by operation: what counts now
 	editor  map[string]string    // by operation: whose edit it is now
 	edits   map[string]map[string]bool
-	inForce map[string]version // by tool
+	inForce version // of the contracts
 }
 
 // showing is what stood before a person.
@@ -34,11 +34,16 @@ type version struct {
 }
 
 func newPeople() people {
-	return people{shown: map[string][]showing{}, yeses: map[string][]yes{}, editor: map[string]string{}, edits: map[string]map[string]bool{}, inForce: map[string]version{}}
+	return people{shown: map[string][]showing{}, yeses: map[string][]yes{}, editor: map[string]string{}, edits: map[string]map[string]bool{}}
 }
 
-// Amended hears that another version of a contract is in force.
-func (a *Auditor) Amended(tool, name string) { a.inForce[tool] = version{name, a.World.Now()} }
+// Amended hears that a process put a version of the contracts in force. The
+// first that does counts.
+func (a *Auditor) Amended(name string) {
+	if a.inForce.name != name {
+		a.inForce = version{name, a.World.Now()}
+	}
+}
 
 // Answers hears that a person is about to answer what they looked at.
 func (a *Auditor) Answers(who, op string, amount int64, contract string) {
@@ -95,7 +100,7 @@ func (a *Auditor) spends(s *Spec, r *Row) {
 	if len(who) < s.Quorum {
 		a.breach(YesNeeded, "%s starts for amount %d under %s with %d of %d yeses: %v of %+v", r.Op, r.Amount, r.Contract, len(who), s.Quorum, who, a.yeses[r.Op])
 	}
-	if v := a.inForce[r.Tool]; !a.Vague && v.name != "" && v.name != r.Contract && at > v.since+clockSlack {
+	if v := a.inForce; !a.Vague && v.name != "" && v.name != r.Contract && at > v.since+clockSlack {
 		a.breach(YesNeeded, "%s starts under %s, and %s is in force since %s", r.Op, r.Contract, v.name, v.since)
 	}
 	delete(a.yeses, r.Op)

@@ -216,9 +216,6 @@ const (
 
 // try runs the plan: first with faults, then without them until all has settled.
 func (e *engine) try() {
-	for _, spec := range e.specs {
-		e.audit.Amended(spec.Name, versionName(0))
-	}
 	for slot := range e.processes {
 		e.start(slot)
 	}
@@ -284,18 +281,15 @@ func (e *engine) event(ev *Event) {
 // now, to the others within the given time. Who starts later has it.
 func (e *engine) amend(first *process, within time.Duration) {
 	e.version++
-	for _, spec := range e.specs {
-		if spec.Asked > 0 {
-			e.audit.Amended(spec.Name, versionName(e.version))
-		}
-	}
 	for _, p := range e.processes {
 		if at := e.s.now + within; p != first {
 			e.s.after(at, p.name+" is amended", p.activate)
 		}
 	}
-	if first.dead { // the roll-out begins with whoever is there
-		first = e.processes[0]
+	for _, p := range e.processes { // the roll-out begins with whoever is there
+		if first.dead {
+			first = p
+		}
 	}
 	first.activate()
 }

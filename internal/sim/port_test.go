@@ -150,11 +150,11 @@ func (s *port) Load(ctx context.Context, ids []onceward.OperationID) ([]*oncewar
 }
 
 // TakeDue implements onceward.Store.
-func (s *port) TakeDue(ctx context.Context, limit int, hold time.Duration) ([]onceward.Due, time.Time, error) {
+func (s *port) TakeDue(ctx context.Context, limit int, hold time.Duration, except ...onceward.Workload) ([]onceward.Due, time.Time, error) {
 	if err := s.enter(ctx, "take due", StoreRefuses); err != nil {
 		return nil, time.Time{}, err
 	}
-	return s.p.e.store.TakeDue(context.Background(), limit, hold)
+	return s.p.e.store.TakeDue(context.Background(), limit, hold, except...)
 }
 
 // Reschedule implements onceward.Store.

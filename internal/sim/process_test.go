@@ -116,6 +116,7 @@ func (p *process) activate() {
 	if err := p.registry.Activate(context.Background(), tools, true); err != nil {
 		panic(err)
 	}
+	p.e.audit.Amended(versionName(p.e.version))
 }
 
 func (e *engine) log() *slog.Logger { return slog.New(slog.DiscardHandler) }

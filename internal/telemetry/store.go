@@ -45,9 +45,9 @@ func (s *store) List(ctx context.Context, f onceward.Filter) ([]*onceward.Operat
 }
 
 // TakeDue implements onceward.Store.
-func (s *store) TakeDue(ctx context.Context, limit int, hold time.Duration) ([]onceward.Due, time.Time, error) {
+func (s *store) TakeDue(ctx context.Context, limit int, hold time.Duration, except ...onceward.Workload) ([]onceward.Due, time.Time, error) {
 	began := time.Now()
-	due, now, err := s.Store.TakeDue(ctx, limit, hold)
+	due, now, err := s.Store.TakeDue(ctx, limit, hold, except...)
 	s.took("take_due", began, err)
 	return due, now, err
 }

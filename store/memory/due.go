@@ -11,12 +11,14 @@ import (
 )
 
 // TakeDue hands out due rows; see [onceward.Store].
-func (s *Store) TakeDue(ctx context.Context, limit int, hold time.Duration) ([]onceward.Due, time.Time, error) {
+func (s *Store) TakeDue(ctx context.Context, limit int, hold time.Duration, except ...onceward.Workload) ([]onceward.Due, time.Time, error) {
 	var taken []onceward.Due
 	var now time.Time
 	err := s.write(ctx, "take due rows", func(d *data) error {
 		now = d.now()
-		rows := d.dueWhere(limit, byTime, func(r *onceward.Due) bool { return !r.At.IsZero() && !r.At.After(now) })
+		rows := d.dueWhere(limit, byTime, func(r *onceward.Due) bool {
+			return !r.At.IsZero() && !r.At.After(now) && !slices.ContainsFunc(except, func(w onceward.Workload) bool { return w.Has(r.Tenant, r.Tool) })
+		})
 		for _, row := range rows {
 			taken = append(taken, *row)
 			row.At = now.Add(hold)

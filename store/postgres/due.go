@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -15,9 +16,15 @@ import (
 // found again by their keys as an array: a join would sometimes be planned as a
 // walk over the whole table. If the connection is lost
 // after it took some, these come up again after the hold.
-func (s *Store) TakeDue(ctx context.Context, limit int, hold time.Duration) ([]onceward.Due, time.Time, error) {
+func (s *Store) TakeDue(ctx context.Context, limit int, hold time.Duration, except ...onceward.Workload) ([]onceward.Due, time.Time, error) {
 	var taken []onceward.Due
 	var now time.Time
+	params := []param{intParam(int64(limit)), intParam(hold.Microseconds())}
+	rest := ""
+	for _, w := range except {
+		params = append(params, textParam(string(w.Tenant)), textParam(string(w.Tool)))
+		rest += fmt.Sprintf(" and not (d.tenant = $%d and $%d in ('', d.tool))", len(params)-1, len(params))
+	}
 	err := s.do(ctx, "take due rows", func(ctx context.Context, conn *pgx.Conn) error {
 		taken = nil
 		return s.each(ctx, conn, func(values [][]byte) (err error) {
@@ -28,12 +35,12 @@ func (s *Store) TakeDue(ctx context.Context, limit int, hold time.Duration) ([]o
 			taken = append(taken, d)
 			return err
 		}, `with picked as materialized (
-    select d.operation_id, d.at from due d where d.at <= now() order by d.at, d.operation_id limit $1::bigint for update skip locked),
+    select d.operation_id, d.at from due d where d.at <= now()`+rest+` order by d.at, d.operation_id limit $1::bigint for update skip locked),
 taken as (
     update due d set at = now() + $2::bigint * interval '1 microsecond' where d.operation_id = any(array(select operation_id from picked))
     returning d.operation_id, d.tenant, d.tool, d.state, d.kind, d.parked, d.since)
 select now(), t.operation_id, t.tenant, t.tool, t.state, t.kind, t.parked, p.at, t.since
-from (values (1)) one left join (taken t join picked p on p.operation_id = t.operation_id) on true order by p.at, t.operation_id`, intParam(int64(limit)), intParam(hold.Microseconds()))
+from (values (1)) one left join (taken t join picked p on p.operation_id = t.operation_id) on true order by p.at, t.operation_id`, params...)
 	})
 	return taken, now, err
 }

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/onceward/onceward"
@@ -34,7 +35,7 @@ func (t *transaction) putDue(w *store.Write) error {
 
 // TakeDue hands out due rows; see [onceward.Store]. A taken row's At is when it
 // came up, not when it comes up again.
-func (s *Store) TakeDue(ctx context.Context, limit int, hold time.Duration) ([]onceward.Due, time.Time, error) {
+func (s *Store) TakeDue(ctx context.Context, limit int, hold time.Duration, except ...onceward.Workload) ([]onceward.Due, time.Time, error) {
 	var due []onceward.Due
 	var now time.Time
 	// Why first without the lock: most often nothing is due, and a look must not
@@ -46,8 +47,13 @@ func (s *Store) TakeDue(ctx context.Context, limit int, hold time.Duration) ([]o
 	err = s.write(ctx, "take due rows", func(c *conn) error {
 		now = s.now()
 		err := c.query(`SELECT operation_id, tenant, tool, state, kind, parked, at, since FROM due INDEXED BY due_at
-			WHERE at IS NOT NULL AND at <= ? ORDER BY at, operation_id LIMIT ?`, func(b *binder) {
+			WHERE at IS NOT NULL AND at <= ?`+strings.Repeat(` AND NOT (tenant = ? AND ? IN ('', tool))`, len(except))+`
+			ORDER BY at, operation_id LIMIT ?`, func(b *binder) {
 			b.time(now)
+			for _, w := range except {
+				b.text(string(w.Tenant))
+				b.text(string(w.Tool))
+			}
 			b.int(int64(limit))
 		}, func(r *rower) error {
 			due = append(due, onceward.Due{

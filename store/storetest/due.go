@@ -11,6 +11,7 @@ import (
 var dues = []situation{
 	{"DueRowIsTakenWhenItsTimeHasCome", dueRowIsTaken},
 	{"EarliestDueRowsAreTakenFirst", earliestFirst},
+	{"DueRowsOfExceptedWorkloadsStay", exceptedRowsStay},
 	{"TakenRowIsHeldAndComesAgain", takenRowIsHeld},
 	{"RacingTakersShareTheRows", racingTakers},
 	{"DueRowIsReplacedKeptAndRemovedWithItsChange", dueRowFollowsItsChange},
@@ -94,6 +95,27 @@ func earliestFirst(f *fixture) {
 	third := f.waiting("c", f.origin)
 	f.equal("the first two", []onceward.OperationID{first.ID, second.ID}, f.take(f.Store, 2, time.Minute))
 	f.equal("the third", []onceward.OperationID{third.ID}, f.take(f.other, 2, time.Minute))
+}
+
+func exceptedRowsStay(f *fixture) {
+	of := func(t onceward.Tenant, n onceward.ToolName) func(*onceward.Due) {
+		return func(d *onceward.Due) { d.Tenant, d.Tool = t, n }
+	}
+	a := f.waiting("a", f.origin.Add(-time.Minute), of("acme", "slow.tool"))
+	b := f.waiting("b", f.origin.Add(-time.Second), of("acme", "quick.tool"))
+	c := f.waiting("c", f.origin, of("other", "slow.tool"))
+	take := func(except ...onceward.Workload) (ids []onceward.OperationID) {
+		f.Helper()
+		rows, _, err := f.Store.TakeDue(f.ctx, 1, time.Hour, except...)
+		f.must(err)
+		for _, d := range rows {
+			ids = append(ids, d.ID)
+		}
+		return ids
+	}
+	f.equal("the first, without a tenant", []onceward.OperationID{c.ID}, take(onceward.Workload{Tenant: "acme"}))
+	f.equal("the first, without a tool of a tenant", []onceward.OperationID{b.ID}, take(onceward.Workload{Tenant: "acme", Tool: "slow.tool"}, onceward.Workload{Tenant: "nobody"}))
+	f.equal("the first", []onceward.OperationID{a.ID}, take())
 }
 
 func takenRowIsHeld(f *fixture) {
