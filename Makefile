@@ -51,7 +51,7 @@ vet: ## run go vet
 
 .PHONY: lint
 lint: $(GOLANGCI) ## run the linters of .golangci.yml
-	$(GOLANGCI) run $(PKG)
+	$(GOLANGCI) run --allow-parallel-runners $(PKG)
 
 $(GOLANGCI):
 	GOBIN=$(@D) go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION)

@@ -36,10 +36,10 @@ type guarded struct {
 	stop   func()
 }
 
-func newGuarded(ctx context.Context, s onceward.Store, p onceward.Provider, tool onceward.Tool) (*guarded, error) {
+func newGuarded(ctx context.Context, s onceward.Store, p onceward.Provider, tools []onceward.Tool) (*guarded, error) {
 	g := &guarded{store: &counting{Store: s}}
 	registry := onceward.NewRegistry(g.store, nil)
-	if err := registry.Activate(ctx, []onceward.Tool{tool}, true); err != nil {
+	if err := registry.Activate(ctx, tools, true); err != nil {
 		return nil, err
 	}
 	g.group = committer.New(g.store, committer.Options{})
@@ -72,10 +72,10 @@ func newGuarded(ctx context.Context, s onceward.Store, p onceward.Provider, tool
 }
 
 // submit asks the library. want is the decision that proves the path.
-func (g *guarded) submit(prefix string, want onceward.Decision) work {
+func (g *guarded) submit(tool onceward.ToolName, prefix string, want onceward.Decision) work {
 	return func(ctx context.Context, n int64) error {
-		a, err := g.ledger.Submit(ctx, onceward.Intent{Principal: onceward.LocalPrincipal(), Tool: "bench.charge", Input: input,
-			CallerKey: onceward.Key(prefix + strconv.FormatInt(n, 10)), Wait: onceward.DefaultWait})
+		a, err := g.ledger.Submit(ctx, onceward.Intent{Principal: onceward.LocalPrincipal(), Tool: tool, Input: input,
+			CallerKey: onceward.Key(prefix + strconv.FormatInt(n, 10)), Wait: onceward.MaxWait})
 		if err != nil {
 			return err
 		}
@@ -86,4 +86,17 @@ func (g *guarded) submit(prefix string, want onceward.Decision) work {
 	}
 }
 
-func (g *guarded) url() string { return g.http.URL + "/v1/tools/bench.charge/call?wait=30s" }
+// mostlyFresh asks the library; one request in ten repeats an earlier one.
+func (g *guarded) mostlyFresh(prefix string) work {
+	fresh, again := g.submit(plainTool, prefix, onceward.DecisionFresh), g.submit(plainTool, prefix+"done-", onceward.DecisionReplayed)
+	return func(ctx context.Context, n int64) error {
+		if n%10 == 0 {
+			return again(ctx, 0)
+		}
+		return fresh(ctx, n)
+	}
+}
+
+func (g *guarded) url() string {
+	return g.http.URL + "/v1/tools/" + string(plainTool) + "/call?wait=30s"
+}

@@ -21,11 +21,11 @@ func BenchmarkLibrary(b *testing.B) {
 	}{{"fresh", onceward.DecisionFresh}, {"repeat", onceward.DecisionReplayed}} {
 		b.Run(phase.name, func(b *testing.B) {
 			g := benchGuarded(b)
-			fresh := g.submit("k", onceward.DecisionFresh)
+			fresh := g.submit(plainTool, "k", onceward.DecisionFresh)
 			if err := fresh(context.Background(), 0); err != nil {
 				b.Fatal(err)
 			}
-			work, keys := g.submit("k", phase.want), int64(1)
+			work, keys := g.submit(plainTool, "k", phase.want), int64(1)
 			if phase.want == onceward.DecisionFresh {
 				keys = 1 << 62
 			}
@@ -51,7 +51,7 @@ func benchGuarded(b *testing.B) *guarded {
 	b.Helper()
 	srv, _ := newTarget()
 	b.Cleanup(srv.Close)
-	tool, err := loadTool(srv.URL)
+	tools, err := loadTools(srv.URL)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -60,7 +60,7 @@ func benchGuarded(b *testing.B) *guarded {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { _ = store.Close() })
-	g, err := newGuarded(context.Background(), store, httpcall.New(httpcall.Options{IdlePerHost: 512}), tool)
+	g, err := newGuarded(context.Background(), store, httpcall.New(httpcall.Options{IdlePerHost: 512}), tools)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -71,6 +71,13 @@ func run(ctx context.Context, name string, callers int, d time.Duration, w work)
 	return m
 }
 
+// scale counts each call of the work as so many operations.
+func (m *measured) scale(n int64) {
+	m.ops *= n
+	m.rate *= float64(n)
+	m.cpu /= time.Duration(n)
+}
+
 // processCPU is the processor time that this process has used.
 func processCPU() time.Duration {
 	var u syscall.Rusage

@@ -26,7 +26,7 @@ func BenchmarkLoneCall(b *testing.B) {
 		b.Fatal(err)
 	}
 	provider := httpcall.New(httpcall.Options{})
-	tool, err := loadTool(srv.URL)
+	tools, err := loadTools(srv.URL)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -41,7 +41,7 @@ func BenchmarkLoneCall(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer func() { _ = store.Close() }()
-	g, err := newGuarded(ctx, store, provider, tool)
+	g, err := newGuarded(ctx, store, provider, tools)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -50,7 +50,7 @@ func BenchmarkLoneCall(b *testing.B) {
 		name string
 		do   work
 		took []time.Duration
-	}{{"bare", call, nil}, {"hand", hand, nil}, {"library", g.submit("k", onceward.DecisionFresh), nil}}
+	}{{"bare", call, nil}, {"hand", hand, nil}, {"library", g.submit(plainTool, "k", onceward.DecisionFresh), nil}}
 	b.ReportAllocs()
 	for n := int64(0); b.Loop(); n++ {
 		for i := range ways {

@@ -27,11 +27,12 @@ func main() {
 	dsn := flag.String("postgres", os.Getenv("ONCEWARD_TEST_POSTGRES"), "postgres:// URL; empty: SQLite only")
 	binary := flag.String("binary", "", "onceward program to start over a grown ledger; empty: none")
 	rows := flag.Int("rows", 1_000_000, "operations in the grown ledger")
+	growth := flag.String("growth", "", "numbers of stored operations to measure at, ascending, such as 0,1000000; empty: none")
 	only := flag.String("only", "", "regular expression of the phases to run; empty: all")
 	profiles := flag.String("profile", "", "folder for a processor profile of each phase; empty: none")
 	flag.Parse()
 	s := &suite{seconds: *seconds, provider: httpcall.New(httpcall.Options{IdlePerHost: 512}), profiles: *profiles}
-	if err := s.bench(context.Background(), *callers, *only, *dsn, *binary, *rows); err != nil {
+	if err := s.bench(context.Background(), *callers, *only, *dsn, *binary, *growth, *rows); err != nil {
 		fmt.Fprintln(os.Stderr, "bench: "+err.Error())
 		os.Exit(1)
 	}
@@ -41,25 +42,26 @@ func main() {
 type suite struct {
 	dir      string
 	callers  []int
+	sizes    []int // stored operations to measure at
 	seconds  time.Duration
 	only     *regexp.Regexp
 	profiles string
 	provider *httpcall.Client
 	target   string
 	host     string
-	tool     onceward.Tool
+	tools    []onceward.Tool
+	each     int64 // operations that one call of the work does
 	rows     []measured
 }
 
-func (s *suite) bench(ctx context.Context, callers, only, dsn, binary string, rows int) error {
-	for _, c := range strings.Split(callers, ",") {
-		n, err := strconv.Atoi(c)
-		if err != nil {
-			return fmt.Errorf("-c: %w", err)
-		}
-		s.callers = append(s.callers, n)
-	}
+func (s *suite) bench(ctx context.Context, callers, only, dsn, binary, growth string, rows int) error {
 	var err error
+	if s.callers, err = numbers(callers); err != nil {
+		return fmt.Errorf("-c: %w", err)
+	}
+	if s.sizes, err = numbers(growth); err != nil {
+		return fmt.Errorf("-growth: %w", err)
+	}
 	if s.only, err = regexp.Compile(only); err != nil {
 		return fmt.Errorf("-only: %w", err)
 	}
@@ -74,12 +76,15 @@ func (s *suite) bench(ctx context.Context, callers, only, dsn, binary string, ro
 		return err
 	}
 	s.target, s.host = srv.URL, u.Host
-	if s.tool, err = loadTool(s.target); err != nil {
+	if s.tools, err = loadTools(s.target); err != nil {
 		return err
 	}
 	fmt.Printf("%s, %s/%s, %d processors, phases of %s\n\n", runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), s.seconds)
 	fmt.Println("| what | callers | ops/s | p50 | p99 | commits/op | WAL B/op | CPU µs/op |")
 	fmt.Println("| --- | --- | --- | --- | --- | --- | --- | --- |")
+	if err := s.diskSyncs(ctx); err != nil {
+		return err
+	}
 	if err := s.unguarded(ctx); err != nil {
 		return err
 	}
@@ -97,7 +102,22 @@ func (s *suite) bench(ctx context.Context, callers, only, dsn, binary string, ro
 	return s.onBinary(ctx, binary, rows)
 }
 
-// phase measures, prints and returns one row.
+// numbers reads a list of numbers; empty: none.
+func numbers(list string) (all []int, err error) {
+	for item := range strings.SplitSeq(list, ",") {
+		if item == "" {
+			continue
+		}
+		n, err := strconv.Atoi(item)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, n)
+	}
+	return all, nil
+}
+
+// phase measures and prints one row.
 func (s *suite) phase(ctx context.Context, name string, callers int, w work, g *guarded, wal func() int64) error {
 	if !s.only.MatchString(name) {
 		return nil
@@ -114,6 +134,7 @@ func (s *suite) phase(ctx context.Context, name string, callers int, w work, g *
 		return err
 	}
 	m := run(ctx, name, callers, s.seconds, w)
+	m.scale(max(s.each, 1))
 	if err := stop(); err != nil {
 		return err
 	}
@@ -130,6 +151,14 @@ func (s *suite) phase(ctx context.Context, name string, callers int, w work, g *
 	fmt.Printf("| %s | %d | %.0f | %s | %s | %s | %s | %.0f |\n", name, callers, m.rate, short(m.p50), short(m.p99), perOp, bytes, float64(m.cpu)/1e3)
 	s.rows = append(s.rows, m)
 	return nil
+}
+
+// batches is phase for work that does several operations at once. The latencies
+// are those of a batch.
+func (s *suite) batches(ctx context.Context, name string, size int, w work, wal func() int64) error {
+	s.each = int64(size)
+	defer func() { s.each = 1 }()
+	return s.phase(ctx, name, 1, w, nil, wal)
 }
 
 // profile starts a processor profile of a phase, if one is asked for.
@@ -160,7 +189,7 @@ func (s *suite) unguarded(ctx context.Context) error {
 		if err := s.phase(ctx, "bare request", c, bare(s.provider, s.target, s.host), nil, nil); err != nil {
 			return err
 		}
-		if err := s.phase(ctx, "proxy without a ledger", c, overHTTP(proxy.URL, "p", 201), nil, nil); err != nil {
+		if err := s.phase(ctx, "proxy without a ledger", c, overHTTP(s.provider, proxy.URL, "p", 201), nil, nil); err != nil {
 			return err
 		}
 	}
@@ -186,7 +215,20 @@ func (s *suite) onSQLite(ctx context.Context) error {
 		return err
 	}
 	defer func() { _ = store.Close() }()
-	return s.onStore(ctx, "SQLite", store, nil)
+	if err := s.onStore(ctx, "SQLite", store, nil); err != nil {
+		return err
+	}
+	if err := s.ledgerAlone(ctx, "SQLite", store, nil); err != nil {
+		return err
+	}
+	if len(s.sizes) == 0 {
+		return nil
+	}
+	grown, err := sqlite.Open(ctx, filepath.Join(s.dir, "growth.db"), sqlite.Options{})
+	if err != nil {
+		return err
+	}
+	return errors.Join(s.growth(ctx, "SQLite", grown, nil, s.sizes), grown.Close())
 }
 
 func (s *suite) onPostgres(ctx context.Context, dsn string) error {
@@ -213,31 +255,48 @@ func (s *suite) onPostgres(ctx context.Context, dsn string) error {
 		}
 	}
 	done()
+	if err := s.pgbench(ctx, byHand); err != nil {
+		return err
+	}
 	store, err := postgres.Open(ctx, schema, postgres.Options{})
 	if err != nil {
 		return err
 	}
 	defer func() { _ = store.Close() }()
-	return s.onStore(ctx, "PostgreSQL", store, wal)
+	if err := s.onStore(ctx, "PostgreSQL", store, wal); err != nil {
+		return err
+	}
+	if err := s.ledgerAlone(ctx, "PostgreSQL", store, wal); err != nil {
+		return err
+	}
+	if err := s.replicas(ctx, schema, wal); err != nil {
+		return err
+	}
+	return s.growth(ctx, "PostgreSQL", store, wal, s.sizes)
 }
 
 // onStore measures library and server, fresh and duplicate, over one store.
 func (s *suite) onStore(ctx context.Context, name string, store onceward.Store, wal func() int64) error {
-	g, err := newGuarded(ctx, store, s.provider, s.tool)
+	g, err := newGuarded(ctx, store, s.provider, s.tools)
 	if err != nil {
 		return err
 	}
 	defer g.stop()
 	for _, c := range s.callers {
 		lib, srv := fmt.Sprintf("l%d-", c), fmt.Sprintf("s%d-", c)
-		fresh, again := g.submit(lib, onceward.DecisionFresh), g.submit(lib, onceward.DecisionReplayed)
+		fresh, again := g.submit(plainTool, lib, onceward.DecisionFresh), g.submit(plainTool, lib, onceward.DecisionReplayed)
+		if err := g.submit(plainTool, lib+"m-done-", onceward.DecisionFresh)(ctx, 0); err != nil {
+			return err
+		}
 		phases := []struct {
 			what string
 			w    work
 			wal  func() int64
 		}{
 			{"library, fresh", fresh, wal}, {"library, duplicate", s.oneOf(again), nil},
-			{"server, fresh", overHTTP(g.url(), srv, 200), wal}, {"server, duplicate", s.oneOf(overHTTP(g.url(), srv, 200)), nil},
+			{"library, one in ten a duplicate", g.mostlyFresh(lib + "m-"), wal},
+			{"library, one answer in three lost", g.submit(lossyTool, lib, onceward.DecisionFresh), wal},
+			{"server, fresh", overHTTP(s.provider, g.url(), srv, 200), wal}, {"server, duplicate", s.oneOf(overHTTP(s.provider, g.url(), srv, 200)), nil},
 		}
 		for _, p := range phases {
 			if err := s.phase(ctx, p.what+", "+name, c, p.w, g, p.wal); err != nil {
