@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/onceward/onceward"
 )
@@ -224,5 +225,80 @@ func TestTaskIsNotStartedAgainThoughItsKeyWouldAllowIt(t *testing.T) {
 	w.settled(id, func(op *onceward.Operation) bool { return op.State == onceward.StateSucceeded })
 	if calls, _ := d.seen(); calls != 1 {
 		t.Errorf("%d calls", calls)
+	}
+}
+
+const declaresTasks = `"extensions":{"io.modelcontextprotocol/tasks":{}}`
+
+func TestCallIsAnsweredWithATaskWhereTheClientTakesOne(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, func(o *Options) { o.AnswerWithin = 50 * time.Millisecond })
+	release := w.provider.Hold()
+	arguments := fmt.Sprintf(`"name":%q,"arguments":{"id":"a"}`, tickets)
+	get := func(id string) string {
+		_, answer := w.postModern(Path, "ada", "tasks/get", id, fmt.Sprintf(`"taskId":%q`, id), nil, declaresTasks)
+		return answer
+	}
+	var ids []string
+	for range 2 { // the answer of the first may have been lost
+		_, answer := w.postModern(Path, "ada", "tools/call", tickets, arguments, nil, declaresTasks)
+		if !strings.Contains(answer, `"resultType":"task"`) || !strings.Contains(answer, `"status":"working"`) || !strings.Contains(answer, `"ttlMs":null`) || strings.Contains(answer, "isError") {
+			t.Fatalf("the call is answered %s", answer)
+		}
+		ids = append(ids, operationID.FindString(answer))
+	}
+	if ids[0] == "" || ids[0] != ids[1] {
+		t.Errorf("the repeat's task is %s, the first one's %s", ids[1], ids[0])
+	}
+	if _, plain := w.postModern(Path, "ada", "tools/call", tickets, arguments, nil, ""); !strings.Contains(plain, `"isError":true`) || strings.Contains(plain, "taskId") {
+		t.Errorf("a client that takes no task is answered %s", plain)
+	}
+	if answer := get(ids[0]); !strings.Contains(answer, `"resultType":"complete"`) || !strings.Contains(answer, `"status":"working"`) {
+		t.Errorf("while it works: %s", answer)
+	}
+	release()
+	w.settled(ids[0], func(op *onceward.Operation) bool { return op.State == onceward.StateSucceeded })
+	if answer := get(ids[0]); !strings.Contains(answer, `"status":"completed"`) || !strings.Contains(answer, `"result":{"content":[`) || strings.Contains(answer, `"replayed":true`) {
+		t.Errorf("at its end: %s", answer)
+	}
+	if w.provider.Writes() != 1 {
+		t.Errorf("%d writes", w.provider.Writes())
+	}
+}
+
+func TestTaskIsToldToWhoeverMayAskAndToNobodyElse(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	_, answer := w.postModern(Path, "ada", "tools/call", payouts, fmt.Sprintf(`"name":%q,"arguments":{"id":"a"}`, payouts), map[string][]string{"Idempotency-Key": {"pay-1"}}, declaresTasks)
+	id := operationID.FindString(answer)
+	if !strings.Contains(answer, `"resultType":"task"`) {
+		t.Fatalf("the call that waits for a person is answered %s", answer)
+	}
+	for name, c := range map[string]struct{ method, header, task, capabilities, want string }{
+		"not declared":        {"tasks/get", id, id, "", "-32021"},
+		"another in the head": {"tasks/get", "op_x", id, declaresTasks, "-32020"},
+		"none of that ID":     {"tasks/get", "op_00000000000000000000000000", "op_00000000000000000000000000", declaresTasks, "-32602"},
+		"no ID at all":        {"tasks/get", "7", "7", declaresTasks, "-32602"},
+		"an answer":           {"tasks/update", id, id, declaresTasks, `"resultType":"complete"`},
+	} {
+		if _, got := w.postModern(Path, "ada", c.method, c.header, fmt.Sprintf(`"taskId":%q`, c.task), nil, c.capabilities); !strings.Contains(got, c.want) {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+	for range 2 {
+		if _, got := w.postModern(Path, "ada", "tasks/cancel", id, fmt.Sprintf(`"taskId":%q`, id), nil, declaresTasks); !strings.Contains(got, `"resultType":"complete"`) {
+			t.Errorf("a cancellation is answered %s", got)
+		}
+	}
+	if _, got := w.postModern(Path, "ada", "tasks/get", id, fmt.Sprintf(`"taskId":%q`, id), nil, declaresTasks); !strings.Contains(got, `"status":"cancelled"`) {
+		t.Errorf("the cancelled task is %s", got)
+	}
+	_, session, _ := w.post(Path, "ada", "", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`)
+	w.post(Path, "ada", session, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	if _, _, got := w.post(Path, "ada", session, fmt.Sprintf(`{"jsonrpc":"2.0","id":2,"method":"tasks/get","params":{"taskId":%q}}`, id)); !strings.Contains(got, "-32601") {
+		t.Errorf("in the era of sessions: %s", got)
+	}
+	if w.provider.Writes() != 0 {
+		t.Errorf("%d writes", w.provider.Writes())
 	}
 }
