@@ -88,6 +88,7 @@ func (l *Ledger) send(op *Operation, t Tool, lease time.Time, span *Span) (_ Evi
 				l.crash("dispatch.after_send")
 			}
 		},
+		OnProgress: func(now Progress) { l.progress.tell(op.ID, now) },
 	})
 	l.toLedgerTime(&ev, started)
 	return ev, stopped

@@ -59,6 +59,7 @@ type Ledger struct {
 	switches switches
 	rates    rates
 	waiters  waiters
+	progress progress
 	live     liveAttempts
 	recent   recents
 	replicas replicas

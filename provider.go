@@ -18,16 +18,17 @@ type Request struct {
 
 // SendOptions bound one exchange on the wire.
 type SendOptions struct {
-	Write        bool          // a write: one request on the wire, no redirect, linger 0 on an unanswered close
-	Deadline     time.Duration // whole exchange
-	NotAfter     time.Time     // wall time of this process after which no byte may be written; zero: Deadline alone bounds
-	Hosts        []string      // egress allow-list: host or host:port; empty refuses all
-	JudgeBytes   int64         // how much of the answer is read to judge it; 0: DefaultJudgeBytes
-	OnReach      func(Reach)   // called in order while the request travels; may be nil; must not block
-	BeforeWrite  func() error  // last check, called on the connection directly before the first byte; an error stops the write
-	RedactHeader []string      // answer headers that are dropped besides the built-in ones
-	SecretHeader []string      // request headers whose values must not come back in evidence, besides those that carry credentials by name
-	Tap          AnswerTap     // hears the answer while it comes; nil: nobody
+	Write        bool           // a write: one request on the wire, no redirect, linger 0 on an unanswered close
+	Deadline     time.Duration  // whole exchange
+	NotAfter     time.Time      // wall time of this process after which no byte may be written; zero: Deadline alone bounds
+	Hosts        []string       // egress allow-list: host or host:port; empty refuses all
+	JudgeBytes   int64          // how much of the answer is read to judge it; 0: DefaultJudgeBytes
+	OnReach      func(Reach)    // called in order while the request travels; may be nil; must not block
+	BeforeWrite  func() error   // last check, called on the connection directly before the first byte; an error stops the write
+	RedactHeader []string       // answer headers that are dropped besides the built-in ones
+	SecretHeader []string       // request headers whose values must not come back in evidence, besides those that carry credentials by name
+	OnProgress   func(Progress) // hears what the provider says on its way, where its protocol has that; may be nil; must not block
+	Tap          AnswerTap      // hears the answer while it comes; nil: nobody
 }
 
 // AnswerTap hears the answer to one request while it comes, decoded, before

@@ -42,6 +42,10 @@ func (l *Ledger) submitUncounted(ctx context.Context, in Intent) (*Answer, error
 	if err != nil {
 		return nil, err
 	}
+	if in.OnProgress != nil {
+		stop := l.progress.listen(NewOperationID(in.Principal.Tenant, r.tool.Info().Name, r.p.Key), in.OnProgress)
+		defer stop()
+	}
 	return l.submit(ctx, r, nil)
 }
 

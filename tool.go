@@ -22,6 +22,10 @@ type Intent struct {
 	OnDuplicate   OnDuplicate
 	Documents     []DocumentRef // that support the request; part of its digest
 	Reason        string        // why, where one was asked for (a fork); kept in the timeline
+	// OnProgress hears what the provider says on its way while Submit waits, also
+	// for an operation that another request of this process began; nil: nobody
+	// does. It must not block.
+	OnProgress func(Progress)
 
 	joined    bool      // the run and the decision were looked at
 	decidedBy DecidedBy // what was found then

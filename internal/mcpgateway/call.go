@@ -17,12 +17,12 @@ type call struct {
 	args   json.RawMessage // as they came; may be nil
 	who    onceward.Principal
 	meta   map[string]any
-	header http.Header                                                       // nil on streams
-	scope  string                                                            // the server whose tools alone are meant; empty: all tools
-	modern bool                                                              // the era without sessions
-	tasks  bool                                                              // the client takes a task for an answer
-	report func(ctx context.Context, progress float64, message string) error // nil: nobody asked for progress
-	ask    *mcp.CallToolRequest                                              // nil: its client cannot be asked anything
+	header http.Header                                          // nil on streams
+	scope  string                                               // the server whose tools alone are meant; empty: all tools
+	modern bool                                                 // the era without sessions
+	tasks  bool                                                 // the client takes a task for an answer
+	report func(ctx context.Context, p onceward.Progress) error // nil: nobody asked for progress
+	ask    *mcp.CallToolRequest                                 // nil: its client cannot be asked anything
 }
 
 // callTool is the life of a call: who asks, what for, the operation, the answer.
@@ -34,8 +34,8 @@ func (g *Gateway) callTool(ctx context.Context, req *mcp.CallToolRequest) (mcp.R
 		c.header = req.Extra.Header
 	}
 	if token := req.Params.GetProgressToken(); token != nil {
-		c.report = func(ctx context.Context, progress float64, message string) error {
-			return req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: token, Progress: progress, Message: message})
+		c.report = func(ctx context.Context, p onceward.Progress) error {
+			return req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: token, Progress: p.Done, Total: p.Total, Message: p.Message})
 		}
 	}
 	out, err := c.answer(ctx)
@@ -79,7 +79,8 @@ func (c *call) operate(ctx context.Context, tool onceward.Tool, o *offer) (*obje
 	if err != nil {
 		return c.refused(err)
 	}
-	stop := c.reportProgress(ctx)
+	listen, stop := c.reportProgress(ctx)
+	in.OnProgress = listen
 	a, err := c.ledger.Submit(ctx, *in)
 	stop()
 	if err != nil {

@@ -8,7 +8,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"io"
 	"net/http"
 	"strings"
@@ -159,15 +158,19 @@ func (r *relayed) call(m *message, body []byte) {
 		r.pass(body, nil)
 		return
 	}
+	s := &reported{w: r.w}
+	if token := m.Params.Meta["progressToken"]; token != nil && strings.Contains(r.req.Header.Get("Accept"), eventStream) {
+		c.report = func(_ context.Context, p onceward.Progress) error { return s.progress(token, p) }
+	}
 	out, err := c.answer(r.req.Context())
 	if err != nil {
-		r.refuse(http.StatusOK, m.ID, err)
+		s.end(refusalOf(m.ID, err))
 		return
 	}
 	if c.modern && out.get("resultType") == nil {
 		out.put("resultType", "complete")
 	}
-	reply(r.w, http.StatusOK, map[string]json.RawMessage{"jsonrpc": json.RawMessage(`"2.0"`), "id": m.ID, "result": out.append(nil)})
+	s.end(map[string]json.RawMessage{"jsonrpc": json.RawMessage(`"2.0"`), "id": m.ID, "result": out.append(nil)})
 }
 
 // modern reports whether the request is of the era without sessions.
@@ -175,25 +178,6 @@ func (r *relayed) modern() bool { return r.req.Header.Get(versionHeader) >= vers
 
 func (r *relayed) refuse(status int, id json.RawMessage, err error) {
 	reply(r.w, status, refusalOf(id, err))
-}
-
-// refusalOf answers a message with an error of the protocol.
-func refusalOf(id json.RawMessage, err error) map[string]json.RawMessage {
-	var e *jsonrpc.Error
-	if !errors.As(err, &e) {
-		e = &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "internal error"}
-	}
-	if id == nil {
-		id = json.RawMessage("null")
-	}
-	return map[string]json.RawMessage{"jsonrpc": json.RawMessage(`"2.0"`), "id": id, "error": mustMarshal(e)}
-}
-
-func reply(w http.ResponseWriter, status int, answer map[string]json.RawMessage) {
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Cache-Control", "no-store")
-	w.WriteHeader(status)
-	_, _ = w.Write(mustMarshal(answer)) // whoever hung up hears nothing
 }
 
 // pass sends a message on and streams the answer back. edit changes each message
@@ -280,7 +264,7 @@ const editBytesMax = 16 << 20
 // edited copies an answer whose messages are changed.
 func (r *relayed) edited(res *http.Response, edit func(json.RawMessage) json.RawMessage) {
 	body := io.LimitReader(res.Body, editBytesMax)
-	if !strings.HasPrefix(res.Header.Get("Content-Type"), "text/event-stream") {
+	if !strings.HasPrefix(res.Header.Get("Content-Type"), eventStream) {
 		raw, err := io.ReadAll(body)
 		if err == nil {
 			_, _ = r.w.Write(edit(raw))

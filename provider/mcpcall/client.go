@@ -3,6 +3,7 @@ package mcpcall
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"log/slog"
@@ -285,7 +286,12 @@ func (u *upstream) once(ctx context.Context, tool string, arguments []byte, opts
 	f.ev.Reach = onceward.ReachNotDialled
 	callCtx, cancel := context.WithTimeout(context.WithValue(ctx, flightKey{}, f), deadline)
 	defer cancel()
-	_, err = s.CallTool(callCtx, &mcp.CallToolParams{Name: tool, Arguments: json.RawMessage(arguments)})
+	params := &mcp.CallToolParams{Name: tool, Arguments: json.RawMessage(arguments)}
+	if opts.OnProgress != nil {
+		f.token = rand.Text()
+		params.SetProgressToken(f.token)
+	}
+	_, err = s.CallTool(callCtx, params)
 	ev := f.landed(err)
 	// Over HTTP the next call starts with a session of its own: this one may have
 	// ended, or its credential. A command's session ends with the command: others

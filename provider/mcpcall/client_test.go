@@ -213,3 +213,29 @@ func TestCommandThatHasOtherToolsIsListedAnew(t *testing.T) {
 		t.Errorf("the command lists %d tools: %v", len(after), err)
 	}
 }
+
+func TestProgressOfACallIsHeard(t *testing.T) {
+	t.Parallel()
+	for name, s := range map[string]mcpcall.Server{
+		"with sessions": {URL: serve(t, false, nil).URL},
+		"a command":     command(t, t.TempDir(), ""),
+	} {
+		c := newClient(t, s)
+		var mu sync.Mutex
+		var heard []onceward.Progress
+		opts := write(5 * time.Second)
+		opts.OnProgress = func(p onceward.Progress) {
+			mu.Lock()
+			defer mu.Unlock()
+			heard = append(heard, p)
+		}
+		if ev := c.Send(t.Context(), call("note", `{"text":"a"}`), opts); ev.Status != 200 {
+			t.Errorf("%s: %d %s", name, ev.Status, ev.Body)
+		}
+		mu.Lock()
+		if len(heard) != 3 || heard[2] != (onceward.Progress{Done: 3, Total: 3, Message: "step"}) {
+			t.Errorf("%s: heard %v", name, heard)
+		}
+		mu.Unlock()
+	}
+}

@@ -72,7 +72,12 @@ func newServer(d *desk) *mcp.Server {
 	s := mcp.NewServer(&mcp.Implementation{Name: "desk", Version: "1"}, &mcp.ServerOptions{Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{ListChanged: true}}})
 	schema := json.RawMessage(`{"type":"object","properties":{"text":{"type":"string"}}}`)
 	annotated := json.RawMessage(`{"type":"object","properties":{"text":{"type":"string","x-mcp-header":"Text"}}}`)
-	s.AddTool(&mcp.Tool{Name: "note", Description: "Make a note", InputSchema: schema}, func(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	s.AddTool(&mcp.Tool{Name: "note", Description: "Make a note", InputSchema: schema}, func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		if token := req.Params.GetProgressToken(); token != nil {
+			for n := range 3 {
+				_ = req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: token, Progress: float64(n + 1), Total: 3, Message: "step"})
+			}
+		}
 		var in struct{ Text string }
 		if err := json.Unmarshal(req.Params.Arguments, &in); err != nil {
 			return nil, err

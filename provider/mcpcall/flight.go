@@ -19,7 +19,8 @@ type flightKey struct{}
 type flight struct {
 	method string
 	opts   onceward.SendOptions
-	asTask bool // the call asks for a task (2025-11-25)
+	asTask bool   // the call asks for a task (2025-11-25)
+	token  string // under which the server tells of progress; empty: nobody asked
 
 	mu   sync.Mutex
 	sent bool

@@ -123,6 +123,9 @@ func (w wire) fly(req *http.Request, out *onceward.Request, opts onceward.SendOp
 	f.mu.Unlock()
 	opts.Write, opts.Deadline, opts.NotAfter, opts.JudgeBytes = f.opts.Write, f.opts.Deadline, f.opts.NotAfter, f.opts.JudgeBytes
 	opts.BeforeWrite, opts.OnReach = f.opts.BeforeWrite, f.opts.OnReach
+	if f.token != "" {
+		opts.Tap = &eventTap{flight: f}
+	}
 	reader, writer := io.Pipe()
 	go func() {
 		ev := w.client.opts.Wire.Send(context.WithoutCancel(req.Context()), out, opts)

@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"os"
 	"os/exec"
+	"slices"
 	"sync"
 	"time"
 
@@ -167,6 +169,14 @@ func (c *tapped) Read(ctx context.Context) (jsonrpc.Message, error) {
 		return nil, io.EOF
 	case <-ctx.Done():
 		return nil, ctx.Err()
+	}
+	if note, ok := m.(*jsonrpc.Request); ok && note.Method == methodProgress {
+		c.mu.Lock()
+		flying := slices.Collect(maps.Values(c.flying))
+		c.mu.Unlock()
+		for _, f := range flying {
+			f.heard(note.Params)
+		}
 	}
 	if res, ok := m.(*jsonrpc.Response); ok {
 		c.mu.Lock()
