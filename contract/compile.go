@@ -55,6 +55,7 @@ func (c *compiler) compile(root *node, text []byte) {
 	c.builder = &templateBuilder{env: types.NewStringStringMap(types.DefaultTypeAdapter, c.values), admit: c.admit}
 	c.tool.env = c.builder.env
 	c.metadata()
+	c.facts()
 	c.input()
 	c.keys()
 	c.request()

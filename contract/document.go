@@ -17,11 +17,30 @@ type document struct {
 
 type metadata struct {
 	group
-	Name           text `field:"name,required" doc:"The tool's name: lower-case letters, digits, dots, dashes and underscores, at most 128 characters, such as tickets.create."`
-	Description    text `field:"description" doc:"What the tool does, for people and for agents."`
-	Owner          text `field:"owner" doc:"Both owners at once."`
-	BusinessOwner  text `field:"business_owner" doc:"Who answers for what the write means. Default: owner."`
-	TechnicalOwner text `field:"technical_owner" doc:"Who answers for the contract. Default: owner."`
+	Name           text   `field:"name,required" doc:"The tool's name: lower-case letters, digits, dots, dashes and underscores, at most 128 characters, such as tickets.create."`
+	Description    text   `field:"description" doc:"What the tool does, for people and for agents."`
+	Owner          text   `field:"owner" doc:"Both owners at once."`
+	BusinessOwner  text   `field:"business_owner" doc:"Who answers for what the write means. Default: owner."`
+	TechnicalOwner text   `field:"technical_owner" doc:"Who answers for the contract. Default: owner."`
+	Facts          *facts `field:"facts" doc:"What is known of the provider, and whence. It changes nothing of what the tool does, nor its version."`
+}
+
+// facts is what the contract's author knew of the provider.
+type facts struct {
+	group
+	Provider text         `field:"provider,required" doc:"Whose API it is."`
+	Endpoint text         `field:"endpoint,required" doc:"The endpoint, as the provider names it: POST /v1/refunds."`
+	Sources  []factSource `field:"sources" doc:"Where the facts come from."`
+	Settle   text         `field:"settle" doc:"Why probe.settle is what it is."`
+	Unknown  text         `field:"unknown" doc:"What could not be found out, and on which side the contract is because of it."`
+}
+
+type factSource struct {
+	group
+	URL   text   `field:"url" doc:"The page. Absent: it was observed, and says tells where."`
+	Date  text   `field:"date,required" doc:"The day on which the fact was read or seen: 2026-11-29."`
+	Basis choice `field:"basis,required" enum:"documented|quoted|observed|reported" doc:"documented: the provider's own page, read. quoted: the provider's page, as somebody else quotes it. observed: seen on a running server. reported: what others say of it."`
+	Says  text   `field:"says,required" doc:"What it says, in a few words of our own."`
 }
 
 type spec struct {
