@@ -9,3 +9,5 @@
 //
 // Start reading at catalog.go.
 package catalog
+
+//go:generate go test . -run TestReferencePageListsTheCatalog -update

@@ -109,9 +109,20 @@ func writeJSON(c *cobra.Command, v any) error {
 }
 
 func newContractList() *cobra.Command {
-	return &cobra.Command{
-		Use: "list PATH...", Short: "List the contracts in files and folders", Args: cobra.MinimumNArgs(1),
+	var fromCatalog bool
+	c := &cobra.Command{
+		Use: "list PATH...", Short: "List the contracts in files and folders, or those of the catalog",
+		Args: func(c *cobra.Command, args []string) error {
+			if fromCatalog {
+				return cobra.NoArgs(c, args)
+			}
+			return cobra.MinimumNArgs(1)(c, args)
+		},
+		Example: "  onceward contract list ./contracts\n  onceward contract list --catalog",
 		RunE: func(c *cobra.Command, args []string) error {
+			if fromCatalog {
+				return listCatalog(c)
+			}
 			set, err := contract.LoadDir(args, lookingOptions())
 			if err != nil {
 				return err
@@ -146,14 +157,21 @@ func newContractList() *cobra.Command {
 			return w.Flush()
 		},
 	}
+	c.Flags().BoolVar(&fromCatalog, "catalog", false, "list the contracts for real providers that contract init --from prints")
+	return c
 }
 
 func newContractInit() *cobra.Command {
-	var effect, kind string
+	var effect, kind, from string
 	c := &cobra.Command{
 		Use: "init", Short: "Print a contract to begin with", Args: cobra.NoArgs,
-		Example: "  onceward contract init --effect probed_write > contracts/tickets.yaml",
+		Long: "With --from it is one of the catalog, for a real provider, and what undoes its effect behind it.\n" +
+			"metadata.facts says from where and of which day its facts are: read them again before you rely on them.",
+		Example: "  onceward contract init --effect probed_write > contracts/tickets.yaml\n  onceward contract init --from stripe/refunds > contracts/refunds.yaml",
 		RunE: func(c *cobra.Command, _ []string) error {
+			if from != "" {
+				return initFrom(c, from)
+			}
 			switch kind {
 			case "tool":
 			case "source":
@@ -171,7 +189,10 @@ func newContractInit() *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&kind, "kind", "tool", "tool, or source: who delivers webhooks")
+	c.Flags().StringVar(&from, "from", "", "a contract of the catalog, such as stripe/refunds")
 	c.Flags().StringVar(&effect, "effect", "probed_write", "read, compute, keyed_write, conditional_write, probed_write or unsafe_write")
+	c.MarkFlagsMutuallyExclusive("from", "kind")
+	c.MarkFlagsMutuallyExclusive("from", "effect")
 	return c
 }
 
