@@ -18,7 +18,7 @@ func TestOneBookingInARealCalendar(t *testing.T) {
 	}
 	basic := base64.StdEncoding.EncodeToString([]byte("office:any"))
 	files := t.TempDir()
-	w := newWorld(t, "calendar.book.yaml", map[string]string{"CALDAV_BASIC": basic}, "CALDAV_URL", func(port string) *exec.Cmd {
+	w := newWorld(t, "../../catalog/caldav/events.yaml", map[string]string{"CALDAV_BASIC": basic, "CALDAV_USER": "office", "CALDAV_CALENDAR": "bookings"}, "CALDAV_URL", func(port string) *exec.Cmd {
 		return exec.Command(radicale, "--server-hosts", "127.0.0.1:"+port, "--auth-type", "none", "--storage-filesystem-folder", files)
 	})
 	if status, body := w.get(t, "MKCALENDAR", "/office/bookings/", "Basic "+basic); status != 201 {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"strings"
 	"testing"
 )
 
@@ -42,5 +43,23 @@ func TestOneChargeAtAServerThatHonoursStripesKeys(t *testing.T) {
 				}
 			}
 			return n
+		})
+}
+
+func TestOneCustomerByTheCatalogsContractAtAServerThatHonoursStripesKeys(t *testing.T) {
+	t.Parallel()
+	if _, err := os.Stat(stripeMock); err != nil {
+		t.Fatal("stripe-stateful-mock is missing: run make thirdparty")
+	}
+	const key = "sk_test_onceward"
+	w := newWorld(t, "../../catalog/stripe/customers.yaml", map[string]string{"STRIPE_KEY": key}, "STRIPE_URL", func(port string) *exec.Cmd {
+		cmd := exec.Command(stripeMock)
+		cmd.Env = append(os.Environ(), "PORT="+port, "LOG_LEVEL=silent")
+		return cmd
+	})
+	w.scenes(t, func(id string) string { return fmt.Sprintf(`{"account_id":%q,"email":"%s@example.com"}`, id, id) },
+		func(id string) int {
+			_, body := w.get(t, "GET", "/v1/customers?limit=100", "Bearer "+key)
+			return strings.Count(body, `"`+id+`@example.com"`)
 		})
 }

@@ -68,6 +68,7 @@ func (w *world) open(t *testing.T, file string, env map[string]string) {
 			t.Fatalf("%s:%d: %s", file, f.Line, f.Message)
 		}
 	}
+	tools = w.hither(t, tools[0], opts)
 	store, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "ledger.db"), sqlite.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -97,6 +98,27 @@ func (w *world) open(t *testing.T, file string, env map[string]string) {
 		client.Close()
 		_ = store.Close()
 	})
+}
+
+// hither makes a contract for the provider itself one for the server behind the
+// proxy, which answers sooner.
+func (w *world) hither(t *testing.T, tool *contract.Tool, opts contract.Options) []*contract.Tool {
+	t.Helper()
+	here := contract.Derivation{Origins: map[string]string{}, Durations: map[string]time.Duration{
+		"spec.request.deadline": 3 * time.Second, "spec.retry.backoff.initial": 200 * time.Millisecond, "spec.retry.backoff.max": 2 * time.Second,
+	}}
+	for _, origin := range tool.Origins() {
+		here.Origins[origin] = "http://" + w.proxy.Addr()
+	}
+	source, err := tool.Derive(here)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tools, err := contract.Load(source, tool.File(), opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tools
 }
 
 // start starts a server and waits until it takes connections.
