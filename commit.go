@@ -85,7 +85,7 @@ func (l *Ledger) build(op *Operation, fs []fact, at time.Time) (*Change, []Conse
 		if err != nil {
 			return nil, nil, err
 		}
-		if !quiet(&next, f.event) {
+		if warned := f.evidence != nil && f.evidence.Warning != ""; warned || !quiet(&next, f.event) {
 			records = append(records, record(&next, &after, f, op.Version+1, at))
 		}
 		if e, ok := f.event.(Retired); ok {
@@ -136,6 +136,9 @@ func record(before, after *Operation, f fact, version int64, at time.Time) Recor
 	case AttemptStarted:
 		r.Attempt = after.Attempt()
 	case AttemptDone:
+		if f.evidence != nil {
+			r.Reason = f.evidence.Warning
+		}
 		r.Attempt, r.Reference = e.Attempt, e.Reference
 	case AttemptNotDone:
 		r.Attempt, r.Reason = e.Attempt, e.Failure.Message

@@ -45,6 +45,7 @@ func (l *Ledger) attempt(op *Operation, t Tool) *Operation {
 	j := t.Judge(op, &ev)
 	l.measureDispatch(op, &ev, j.Verdict)
 	l.logAttempt(op, &ev, &j)
+	l.warn(op, &ev)
 	if ev.ErrorCode == secretMissing { // as a refused credential: the tool is paused, nothing burns its budget
 		j.Failure.Class, j.Failure.Code = ClassAuth, secretMissing
 	}

@@ -52,6 +52,7 @@ type Evidence struct {
 	ErrorCode  string        // stable short name: "dial_refused", "deadline", "reset", "lease_passed"
 	ErrorText  string        // one sentence; no payload, header or secret
 	RemoteAddr string        // the address that was talked to, if any
+	Warning    string        // what an operator should know of an answer that is taken all the same; in the timeline as a reason, not stored beside it
 }
 
 // Verdict is what we know after an attempt.

@@ -48,6 +48,7 @@ func (l *Ledger) followed(op *Operation, t Follower, a *Attempt, ev *Evidence, j
 		answer.Reach, answer.LastByteAt = ReachUnknown, time.Time{} // how far the attempt got is recorded
 		ended := l.settleByLook(op, t, &answer, t.Judge(op, &answer), a.Number)
 		ended.evidence = ev
+		l.warn(op, ev)
 		if unknown, open := ended.event.(AttemptUnknown); open {
 			ended.event = ProbeInconclusive{Failure: unknown.Failure, RetryAfter: unknown.RetryAfter, Lost: a.Number}
 		}

@@ -19,6 +19,15 @@ func about(op *Operation, more ...any) []any {
 	return append(line, more...)
 }
 
+// warn tells of an answer that is taken although something about it is wrong.
+func (l *Ledger) warn(op *Operation, ev *Evidence) {
+	if ev.Warning == "" {
+		return
+	}
+	l.meter.Add(MetricWarnings, 1, Labels{string(op.Tool)})
+	l.log.Warn("an answer was taken all the same", about(op, "tool", op.Tool, "warning", ev.Warning)...)
+}
+
 // logAttempt is the line of an attempt that was answered, or was not.
 func (l *Ledger) logAttempt(op *Operation, ev *Evidence, j *Judgement) {
 	if !l.log.Enabled(context.Background(), slog.LevelDebug) {

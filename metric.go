@@ -16,6 +16,7 @@ const (
 	MetricSettle
 	MetricUnknownTime
 	MetricProbes
+	MetricWarnings
 	MetricAlarms
 	MetricUnsafeRetries
 	MetricMonitor

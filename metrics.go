@@ -28,6 +28,8 @@ var metrics = [metricsEnd]MetricInfo{
 		Help: "Time for which an outcome was unknown, of those that are not any more."},
 	MetricProbes: {Name: "onceward_probes_total", Kind: Counter, Unit: "probes", Labels: []string{"tool", "result"},
 		Help: "Look-ups at the provider: found, absent or inconclusive."},
+	MetricWarnings: {Name: "onceward_answer_warnings_total", Kind: Counter, Unit: "answers", Labels: []string{"tool"},
+		Help: "Answers that were taken although something about them is wrong, such as a result of an MCP server that breaks the tool's own output schema. The timeline says what."},
 	MetricAlarms: {Name: "onceward_alarms_total", Kind: Counter, Unit: "alarms", Labels: []string{"tool", "reason"},
 		Help: "What somebody has to know: effect_multiplied is a broken invariant and pauses the tool; the others are effect_after_cancel, review_overdue and unknown_overdue."},
 	MetricUnsafeRetries: {Name: "onceward_unsafe_retries_total", Kind: Counter, Unit: "attempts", Labels: []string{"tool", "answer"},

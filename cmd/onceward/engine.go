@@ -58,7 +58,7 @@ func startEngine(ctx context.Context, cfg config, force bool, log *slog.Logger) 
 	metrics := telemetry.NewRegistry(versionText())
 	store = telemetry.Store(store, metrics)
 	e := &engine{store: store, log: log, held: held, metrics: metrics, group: committer.New(store, committer.Options{Meter: metrics}), client: httpcall.New(httpcall.Options{Version: versionText()})}
-	e.mcp = &mcpServers{client: mcpcall.New(mcpcall.Options{Wire: e.client, Version: versionText(), Log: log, Changed: e.listChanged})}
+	e.mcp = &mcpServers{client: mcpcall.New(mcpcall.Options{Wire: e.client, Version: versionText(), Log: log, CheckOutput: contract.CheckOutput, Changed: e.listChanged})}
 	e.tools = onceward.NewRegistry(store, contract.Compiler(heldOptions(held)))
 	e.tools.SignOff(contract.Comparer(), demanded)
 	e.tools.CompileWorkflows(contract.WorkflowCompiler(contractOptions()))

@@ -2,6 +2,7 @@ package mcpgateway
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -34,12 +35,13 @@ type desk struct {
 	heard       []string // every Authorization header that came
 	headers     []http.Header
 	description string
-	fail        int // status that answers createTicket, after its effect; 0: none
+	output      string // the tool's outputSchema; empty: any object
+	fail        int    // status that answers createTicket, after its effect; 0: none
 }
 
 const (
 	deskResult = `{"content":[{"type":"text","text":"made <&>","mood":"good"}],"structuredContent":{"id":"T-1","price":1.00},"_meta":{"theirs":{"deep":[1.0]}},"novelty":{"b":1,"a":2}}`
-	deskTools  = `{"tools":[{"name":"createTicket","title":"Create","description":%s,"inputSchema":{"type":"object","properties":{"id":{"type":"string"}}},"outputSchema":{"type":"object"},"icons":[{"src":"data:,x"}],"annotations":{"readOnlyHint":true,"title":"T"},"novelty":{"z":1.50}},` +
+	deskTools  = `{"tools":[{"name":"createTicket","title":"Create","description":%s,"inputSchema":{"type":"object","properties":{"id":{"type":"string"}}},"outputSchema":%s,"icons":[{"src":"data:,x"}],"annotations":{"readOnlyHint":true,"title":"T"},"novelty":{"z":1.50}},` +
 		`{"name":"listTickets","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}},{"name":"dropAll","inputSchema":{"type":"object"}}]}`
 )
 
@@ -62,7 +64,7 @@ func (d *desk) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		w.Header().Set("Mcp-Session-Id", "s1")
 		answer("result", `{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"desk","version":"1"}}`)
 	case m.Method == "tools/list":
-		answer("result", fmt.Sprintf(deskTools, mustMarshal("Open a ticket"+d.description)))
+		answer("result", fmt.Sprintf(deskTools, mustMarshal("Open a ticket"+d.description), cmp.Or(d.output, `{"type":"object"}`)))
 	case m.Method == "tools/call" && m.Params.Name == "listTickets":
 		answer("result", fmt.Sprintf(`{"content":[],"structuredContent":{"n":%d}}`, len(d.tickets)))
 	case m.Method == "tools/call":
@@ -141,7 +143,7 @@ spec:
 	var stop func()
 	start := func() {
 		wire := httpcall.New(httpcall.Options{})
-		b := behind{mcpcall.New(mcpcall.Options{Wire: wire}), set.MCPServers()[0]}
+		b := behind{mcpcall.New(mcpcall.Options{Wire: wire, CheckOutput: contract.CheckOutput}), set.MCPServers()[0]}
 		b.client.Serve([]mcpcall.Server{{Name: "desk", URL: srv.URL, Headers: b.doc.Headers}})
 		w.registry = onceward.NewRegistry(w.store, contract.Compiler(opts))
 		w.must(w.registry.Activate(t.Context(), tools, false))
@@ -374,5 +376,38 @@ func TestMessageThatMeansTwoThingsDoesNotPass(t *testing.T) {
 	}
 	if status, _, _ := w.post("/mcp/nobody", "", "", `{}`); status != http.StatusForbidden {
 		t.Errorf("a server that is not there is answered %d", status)
+	}
+}
+
+func TestResultThatBreaksItsOwnSchemaIsDoneAndToldToOperators(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ schema, warning string }{
+		"kept":   {`{"type":"object","required":["id","price"]}`, ""},
+		"broken": {`{"type":"object","properties":{"id":{"type":"integer"}},"required":["owner"]}`, "breaks the tool's own output schema"},
+		"none":   {`{"type":7}`, ""},
+	} {
+		w, d := newDesk(t, deskWrites)
+		d.output = c.schema
+		_, _, first := w.post("/mcp/desk", "ada", "", toolCall(1, "createTicket", `{"id":"a"}`))
+		_, _, again := w.post("/mcp/desk", "ada", "", toolCall(2, "createTicket", `{"id":"a"}`))
+		for _, answer := range []string{first, again} {
+			if !strings.Contains(answer, `"structuredContent":{"id":"T-1","price":1.00}`) || strings.Contains(answer, `"isError":true`) {
+				t.Errorf("%s: the call is answered %s", name, answer)
+			}
+		}
+		if d.made() != 1 {
+			t.Errorf("%s: %d tickets", name, d.made())
+		}
+		id, err := onceward.ParseOperationID(operationID.FindString(first))
+		w.must(err)
+		records, err := w.ledger.Timeline(t.Context(), onceward.LocalPrincipal(), id)
+		w.must(err)
+		told := ""
+		for _, r := range records {
+			told += r.Event + ": " + r.Reason
+		}
+		if (c.warning == "") != (told == "") || !strings.Contains(told, c.warning) || c.warning != "" && !strings.Contains(told, "attempt_done") {
+			t.Errorf("%s: the timeline says %q", name, told)
+		}
 	}
 }

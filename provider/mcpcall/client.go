@@ -45,7 +45,10 @@ type Options struct {
 	Wire    onceward.Provider // puts HTTP requests on the wire; needed for servers with a URL
 	Version string            // of this program, as servers are told
 	Log     *slog.Logger      // what commands say on standard error, at level debug; nil: discards
-	Changed func()            // a command says that its tools are others; nil: nobody wants to know. It must not block
+	// CheckOutput holds a value to a JSON Schema (contract.CheckOutput); nil: results
+	// are not compared with what their tools promise.
+	CheckOutput func(schema, output []byte) error
+	Changed     func() // a command says that its tools are others; nil: nobody wants to know. It must not block
 }
 
 // Client performs calls of tools. It is safe for concurrent use.
@@ -293,6 +296,7 @@ func (u *upstream) once(ctx context.Context, tool string, arguments []byte, opts
 	}
 	_, err = s.CallTool(callCtx, params)
 	ev := f.landed(err)
+	u.checkOutput(tool, &ev)
 	// Over HTTP the next call starts with a session of its own: this one may have
 	// ended, or its credential. A command's session ends with the command: others
 	// may still wait for answers on it.

@@ -24,6 +24,7 @@ type Definition struct {
 	Changed  string          // how it differs from what this process saw first; empty: it does not
 	Hidden   bool            // it holds characters that a reader does not see
 	taskOnly bool            // it is called as a task (2025-11-25)
+	output   json.RawMessage // the schema of structuredContent; nil: none
 }
 
 // Definitions lists a server's tools, in its order. The list is at most a second
@@ -174,9 +175,13 @@ func define(raw json.RawMessage) (*Definition, error) {
 		Execution struct {
 			Tasks string `json:"taskSupport"`
 		} `json:"execution"`
+		Output json.RawMessage `json:"outputSchema"`
 	}
 	if err := json.Unmarshal(raw, &known); err != nil || known.Name == "" {
 		return nil, fmt.Errorf("a definition has no name")
+	}
+	if d.output = known.Output; string(d.output) == "null" {
+		d.output = nil
 	}
 	d.Name, d.ReadOnly, d.taskOnly = known.Name, known.Annotations.ReadOnly, known.Execution.Tasks == "required"
 	delete(members, "_meta")
