@@ -30,6 +30,11 @@ func (l *Ledger) Claim(ctx context.Context, in Intent, token string) (*Grant, er
 		l.count(in.Principal, in.Tool, nil, err)
 		return nil, err
 	}
+	if g.Secret != "" {
+		if err := l.see(g.Operation); err != nil {
+			return nil, err // its silence is unknown once the lease is over
+		}
+	}
 	l.count(in.Principal, in.Tool, &g.Answer, nil)
 	return g, nil
 }

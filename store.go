@@ -154,6 +154,7 @@ type Store interface {
 	OutboxStore
 	ReceiptStore
 	AuditStore
+	GapStore
 	TallyStore
 	BacklogStore
 	TokenStore

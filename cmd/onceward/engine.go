@@ -15,6 +15,7 @@ import (
 	"github.com/onceward/onceward/internal/mcpgateway"
 	"github.com/onceward/onceward/internal/proxy"
 	"github.com/onceward/onceward/internal/telemetry"
+	"github.com/onceward/onceward/internal/witness"
 	"github.com/onceward/onceward/provider/httpcall"
 	"github.com/onceward/onceward/provider/mcpcall"
 	"github.com/onceward/onceward/worker"
@@ -35,6 +36,7 @@ type engine struct {
 	log      *slog.Logger
 	metrics  *telemetry.Registry
 	tracer   *telemetry.Tracer // nil: nobody wants spans
+	witness  *witness.File     // nil: there is none
 	stop     context.CancelFunc
 	finished func()
 }
@@ -84,6 +86,12 @@ func (e *engine) start(ctx context.Context, cfg config, set inForce, force bool)
 	if e.tracer != nil {
 		opts.Tracer = e.tracer
 	}
+	if e.witness, err = openWitness(cfg); err != nil {
+		return err
+	}
+	if e.witness != nil {
+		opts.Witness = e.witness
+	}
 	e.ledger, err = onceward.New(opts)
 	if err != nil {
 		return err
@@ -102,7 +110,7 @@ func (e *engine) start(ctx context.Context, cfg config, set inForce, force bool)
 	if cfg.Monitor > 0 {
 		all = append(all, worker.NewMonitor(e.ledger, cfg.Monitor))
 	}
-	wait := worker.Start(loops, clock, e.log, worker.Metered(e.metrics, all...)...)
+	wait := worker.Start(loops, clock, e.log, worker.Metered(e.metrics, worker.Gated(e.ledger, all...)...)...)
 	e.stop, e.finished = stop, func() { wait(); due.Wait() }
 	return nil
 }
@@ -171,6 +179,9 @@ func (e *engine) release() error {
 	e.group.Close()
 	e.mcp.client.Close()
 	e.client.Close()
+	if e.witness != nil {
+		return errors.Join(e.store.Close(), e.witness.Close())
+	}
 	return e.store.Close()
 }
 

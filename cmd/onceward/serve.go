@@ -34,6 +34,7 @@ func newServe() *cobra.Command {
 		},
 	}
 	dbFlag(c)
+	witnessFlag(c)
 	contractsFlag(c)
 	f := c.Flags()
 	f.String("listen", defaultListen, "address to listen on; beyond loopback with --auth required and TLS only (ONCEWARD_LISTEN)")
