@@ -37,6 +37,7 @@ type config struct {
 	Keep      keepConfig    `yaml:"keep"`
 	SignOff   string        `yaml:"sign_off"`
 	MCP       mcpConfig     `yaml:"mcp"`
+	Console   consoleConfig `yaml:"console"`
 	Metrics   string        `yaml:"metrics_listen"`
 	Monitor   time.Duration `yaml:"monitor"`
 	Witness   string        `yaml:"witness"`
