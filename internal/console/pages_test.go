@@ -30,7 +30,7 @@ func (s *story) address(path string) string {
 	case strings.HasPrefix(path, "/replays/"):
 		id = s.replay.String()
 	case strings.HasPrefix(path, "/events/"):
-		id = "evt_none"
+		id = onceward.NewInboxID(onceward.DefaultTenant, "shop", "e-1").String()
 	case strings.HasPrefix(path, "/access/tokens/"):
 		id = strings.Repeat("0", 16)
 	}
