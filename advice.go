@@ -89,12 +89,12 @@ func AdviceFor(err error) Advice {
 // code's own advice instead; the rest belongs into the log.
 func (c Code) ForOperators() bool {
 	switch c {
-	case CodeLedgerUnavailable, CodeMayBeRecorded, CodeLedgerReadOnly, CodeLedgerForeign, CodeLedgerTooNew, CodeLedgerBehind, CodeLedgerCorrupt,
+	case CodeLedgerUnavailable, CodeMayBeRecorded, CodeLedgerReadOnly, CodeLedgerForeign, CodeLedgerTooNew, CodeLedgerCorrupt,
 		CodeContractInvalid, CodeContractSuperseded, CodeConfigInvalid, CodeInternal:
 		return true
 	case CodeInvalidRequest, CodeInvalidInput, CodeTooLarge, CodeUnsupportedMedia, CodeUnsupportedPolicy, CodeCursorInvalid,
 		CodeKeyMissing, CodeKeyInvalid, CodeKeyAmbiguous, CodeKeyReused, CodeKeyRetired, CodeKeyCollision, CodeDuplicate, CodeStillRunning,
-		CodeToolNotFound, CodeOperationNotFound, CodeReplayNotFound, CodeDocumentNotFound, CodeRunNotFound, CodeDecisionNotFound, CodeDecisionConflict, CodeOutputInvalid,
+		CodeToolNotFound, CodeOperationNotFound, CodeReplayNotFound, CodeSagaNotFound, CodeDocumentNotFound, CodeRunNotFound, CodeDecisionNotFound, CodeDecisionConflict, CodeOutputInvalid,
 		CodeBranchForbids, CodeWorkflowMismatch, CodeAttemptNotFound, CodeRouteNotFound, CodeMethodNotAllowed,
 		CodeUnauthenticated, CodeForbidden, CodeOriginRefused, CodeStateForbids, CodeFenceLost, CodeEvidenceRequired, CodeConfirmationNeeded,
 		CodeReplayRefused, CodeOperationFailed, CodeRateLimited, CodeOverloaded, CodeWriteConflict, CodeCanceled, CodeProviderUnreachable,
@@ -115,7 +115,7 @@ func (c Code) Advice() Advice {
 		return Advice{Sentence: "This request did nothing: the key was used before. Read that operation before anything else."}
 	case CodeStillRunning:
 		return Advice{Retryable: true, Sentence: "This request did nothing: the first one still runs. Ask again later with the same key."}
-	case CodeToolNotFound, CodeOperationNotFound, CodeReplayNotFound, CodeDocumentNotFound, CodeRunNotFound, CodeDecisionNotFound, CodeAttemptNotFound, CodeSourceNotFound, CodeEventNotFound, CodeRouteNotFound, CodeMethodNotAllowed:
+	case CodeToolNotFound, CodeOperationNotFound, CodeReplayNotFound, CodeSagaNotFound, CodeDocumentNotFound, CodeRunNotFound, CodeDecisionNotFound, CodeAttemptNotFound, CodeSourceNotFound, CodeEventNotFound, CodeRouteNotFound, CodeMethodNotAllowed:
 		return Advice{Sentence: "This request did nothing: what it names does not exist here. Check the name."}
 	case CodeDecisionConflict, CodeBranchForbids:
 		return Advice{Sentence: "This request did nothing: what the step decided is pinned. Read the decision, and act on it."}
@@ -141,8 +141,6 @@ func (c Code) Advice() Advice {
 		return Advice{Retryable: true, Sentence: "This request did nothing. Ask again later with the same key."}
 	case CodeLedgerUnavailable, CodeLedgerReadOnly:
 		return Advice{Retryable: true, Sentence: "This request did nothing: the ledger cannot record it, so the provider was not called. Ask again later with the same key."}
-	case CodeLedgerBehind:
-		return Advice{Retryable: true, Sentence: "This request did nothing: the ledger was restored, and takes no writes until somebody has recovered it. Ask again later with the same key."}
 	case CodeLedgerForeign, CodeLedgerTooNew:
 		return Advice{Sentence: "This request did nothing: the ledger's database is not one that this server may use."}
 	case CodeMayBeRecorded, CodeCanceled:

@@ -42,13 +42,15 @@ const (
 	AuditEarlyApproval       AuditAction = "early_approval"
 	AuditBulkReplay          AuditAction = "bulk_replay"
 	AuditBulkReplayCancelled AuditAction = "bulk_replay_cancelled"
+	AuditSagaStarted         AuditAction = "saga_started"
+	AuditSagaTurned          AuditAction = "saga_turned" // it goes back
+	AuditSagaCancelled       AuditAction = "saga_cancelled"
+	AuditSagaResolved        AuditAction = "saga_resolved" // a step, by a person's word
+	AuditSagaEnded           AuditAction = "saga_ended"
 	AuditUnknownOverdue      AuditAction = "unknown_overdue"
 	AuditUnsafeRetry         AuditAction = "unsafe_retry"
 	AuditTrailExported       AuditAction = "audit_exported"
 	AuditTrailPruned         AuditAction = "audit_pruned"
-	AuditLedgerBackedUp      AuditAction = "ledger_backed_up"
-	AuditLedgerRestored      AuditAction = "ledger_restored"
-	AuditLedgerRecovered     AuditAction = "ledger_recovered"
 )
 
 // AuditEvent is one line of the audit trail: who did what to what, when and why.

@@ -27,6 +27,9 @@ const (
 
 	ActionStartRuns     Action = "start runs"
 	ActionReadRuns      Action = "read runs"
+	ActionStartSagas    Action = "start sagas"
+	ActionReadSagas     Action = "read sagas"
+	ActionCancelSagas   Action = "cancel sagas" // what they did is undone
 	ActionPinDecisions  Action = "pin decisions"
 	ActionRedecide      Action = "decide anew"
 	ActionReadDecisions Action = "read decisions"
@@ -74,6 +77,9 @@ var rights = map[Action][]Role{
 
 	ActionStartRuns:     {RoleCaller},
 	ActionReadRuns:      readers,
+	ActionStartSagas:    {RoleCaller},
+	ActionReadSagas:     readers,
+	ActionCancelSagas:   {RoleCaller, RoleOperator},
 	ActionPinDecisions:  {RoleCaller},
 	ActionRedecide:      {RoleOperator},
 	ActionReadDecisions: readers,

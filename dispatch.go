@@ -115,10 +115,7 @@ func (l *Ledger) fence(op *Operation, lease time.Time) error {
 	if sw, paused := l.switches.find(op.Tenant, op.Tool); paused {
 		return &Error{Code: CodeStateForbids, Op: "send attempt", OperationID: op.ID, Message: "the tool is paused: " + sw.Reason}
 	}
-	if err := op.MaySend(l.clock.now()); err != nil {
-		return err
-	}
-	return l.see(op)
+	return op.MaySend(l.clock.now())
 }
 
 // toLedgerTime converts the evidence's instants, which are local, to ledger time.

@@ -37,6 +37,7 @@ const (
 	CodeBranchForbids       Code = "branch_forbids"       // the tool is not one of the branch that the pinned decision chose
 	CodeWorkflowMismatch    Code = "workflow_mismatch"    // another version of the workflow is in force
 	CodeReplayNotFound      Code = "replay_not_found"     // no bulk replay of that ID in this tenant
+	CodeSagaNotFound        Code = "saga_not_found"       // no saga of that ID in this tenant
 	CodeDocumentNotFound    Code = "document_not_found"   // no document of that content in this tenant
 	CodeAttemptNotFound     Code = "attempt_not_found"    // no such attempt, or its secret does not match
 	CodeSourceNotFound      Code = "source_not_found"     // no source of that name is in force
@@ -64,7 +65,6 @@ const (
 	CodeLedgerReadOnly      Code = "ledger_read_only"     // the database does not take writes
 	CodeLedgerForeign       Code = "ledger_foreign"       // the database belongs to another application
 	CodeLedgerTooNew        Code = "ledger_too_new"       // the database was migrated by a newer version
-	CodeLedgerBehind        Code = "ledger_behind"        // the ledger is older than its own dispatches: it was restored
 	CodeLedgerCorrupt       Code = "ledger_corrupt"       // a stored row cannot be read back
 	CodeWriteConflict       Code = "write_conflict"       // compare-and-set lost; load again
 	CodeCanceled            Code = "canceled"             // the caller stopped waiting
@@ -78,12 +78,12 @@ const (
 var AllCodes = []Code{
 	CodeInvalidRequest, CodeInvalidInput, CodeTooLarge, CodeUnsupportedMedia, CodeUnsupportedPolicy, CodeCursorInvalid,
 	CodeKeyMissing, CodeKeyInvalid, CodeKeyAmbiguous, CodeKeyReused, CodeKeyRetired, CodeKeyCollision,
-	CodeDuplicate, CodeStillRunning, CodeToolNotFound, CodeOperationNotFound, CodeReplayNotFound, CodeDocumentNotFound, CodeRunNotFound, CodeDecisionNotFound,
+	CodeDuplicate, CodeStillRunning, CodeToolNotFound, CodeOperationNotFound, CodeReplayNotFound, CodeSagaNotFound, CodeDocumentNotFound, CodeRunNotFound, CodeDecisionNotFound,
 	CodeDecisionConflict, CodeOutputInvalid, CodeBranchForbids, CodeWorkflowMismatch, CodeAttemptNotFound, CodeSourceNotFound, CodeEventNotFound, CodeSignatureInvalid, CodeRouteNotFound,
 	CodeMethodNotAllowed, CodeTokenNotFound, CodeUnauthenticated, CodeForbidden, CodeOriginRefused, CodeStateForbids, CodeFenceLost,
 	CodeEvidenceRequired, CodeConfirmationNeeded, CodeReplayRefused, CodeOperationFailed, CodeContractInvalid,
 	CodeContractSuperseded, CodeConfigInvalid, CodeRateLimited, CodeOverloaded, CodeLedgerUnavailable, CodeMayBeRecorded,
-	CodeLedgerReadOnly, CodeLedgerForeign, CodeLedgerTooNew, CodeLedgerBehind, CodeLedgerCorrupt, CodeWriteConflict, CodeCanceled,
+	CodeLedgerReadOnly, CodeLedgerForeign, CodeLedgerTooNew, CodeLedgerCorrupt, CodeWriteConflict, CodeCanceled,
 	CodeProviderUnreachable, CodeResultNotKept, CodePassedUnknown, CodeInternal,
 }
 

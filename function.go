@@ -48,6 +48,11 @@ type Function struct {
 	// end of ctx says nothing. nil: there is no way to look.
 	Probe func(ctx context.Context, c *Call) ([]FoundEffect, error)
 
+	// UndoneBy names the tool that undoes an effect, and Undo makes its input; both
+	// or neither.
+	UndoneBy ToolName
+	Undo     func(c *Call) ([]byte, error)
+
 	BlindSpots    string // what Probe cannot see, in words, for the person who reviews
 	KeepResult    Keep
 	KeepBytes     int64         // of a result; 0: DefaultKeepBytes
@@ -76,7 +81,10 @@ type FunctionTool struct {
 	begun    performer      // of one attempt; nil: none has begun
 }
 
-var _ InProcess = (*FunctionTool)(nil)
+var (
+	_ InProcess = (*FunctionTool)(nil)
+	_ Undoable  = (*FunctionTool)(nil)
+)
 
 // functionSource is what the ledger keeps of a function: all that is not code.
 type functionSource struct {
@@ -160,6 +168,8 @@ func (f *Function) check() error {
 		return bad("a probed write needs Probe")
 	case p.Effect == EffectProbedWrite && p.Settle == 0:
 		return bad("a probed write needs Policy.Settle: how long after Perform returned its effect may still appear")
+	case (f.UndoneBy == "") != (f.Undo == nil):
+		return bad("UndoneBy and Undo belong together")
 	case f.Key == nil && f.KeyRule != "":
 		return bad("KeyRule names what Key takes, and there is no Key")
 	}

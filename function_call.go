@@ -23,6 +23,11 @@ type Call struct {
 	check func() error
 }
 
+func callOf(op *Operation) *Call {
+	return &Call{Attempt: AttemptID{op.ID, op.Attempt()}, Tenant: op.Tenant, Tool: op.Tool, Key: op.Key, ProviderKey: op.ProviderKey, Input: op.Input, Reference: op.Reference,
+		TraceParent: op.TraceParent, check: func() error { return nil }}
+}
+
 // Check says, directly before the effect, whether it may still be made: nil, or
 // why not (the lease has passed, the tool is paused). It was asked before the
 // function was called; one that takes long before its effect asks again, and
@@ -80,8 +85,7 @@ type functionProvider struct {
 // one that goes on; but for functionGrace after the process began to go away.
 func (p *functionProvider) Send(ctx context.Context, req *Request, opts SendOptions) Evidence {
 	ev := Evidence{Reach: ReachConnected, StartedAt: p.clock.Now()}
-	call := &Call{Attempt: AttemptID{p.op.ID, p.op.Attempt()}, Tenant: p.op.Tenant, Tool: p.op.Tool, Key: p.op.Key, ProviderKey: p.op.ProviderKey, Input: p.op.Input, Reference: p.op.Reference, TraceParent: p.op.TraceParent,
-		check: func() error { return nil }}
+	call := callOf(p.op)
 	within, cancel := context.WithTimeout(ctx, p.timeOf(&opts))
 	defer cancel()
 	if req.Method == functionProbe {

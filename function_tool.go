@@ -170,6 +170,20 @@ func (t *FunctionTool) JudgeProbe(_ *Operation, ev *Evidence) ProbeJudgement {
 	return ProbeJudgement{Conclusive: true, Found: found}
 }
 
+// UndoneBy implements Undoable.
+func (t *FunctionTool) UndoneBy() ToolName { return t.fn.UndoneBy }
+
+// Compensation implements Undoable.
+func (t *FunctionTool) Compensation(op *Operation) (tool ToolName, input []byte, ok bool, err error) {
+	if t.fn.Undo == nil {
+		return "", nil, false, nil
+	}
+	if input, err = t.fn.Undo(callOf(op)); err != nil {
+		return "", nil, true, t.refuse("Undo", err)
+	}
+	return t.fn.UndoneBy, input, true, nil
+}
+
 // performer is a Function's Perform.
 type performer = func(ctx context.Context, c *Call) (Outcome, error)
 

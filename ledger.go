@@ -41,9 +41,6 @@ type Options struct {
 	Meter Meter
 	// Tracer is told of every exchange with a provider; nil: nobody is.
 	Tracer Tracer
-	// Witness remembers dispatches outside of the ledger; nil: an older ledger is not
-	// found out.
-	Witness Witness
 	// Alarm is called when somebody has to know; nil: logged only.
 	Alarm func(op *Operation, reason string)
 }
@@ -70,7 +67,7 @@ type Ledger struct {
 	tallies  tallies
 	meter    Meter
 	backlog  backlog
-	behind   behind
+	sagas    movedSagas
 	beating  chan struct{} // holds a token while a beat is under way
 	wake     chan struct{}
 	arrivals chan struct{}
@@ -107,6 +104,7 @@ func New(opts Options) (*Ledger, error) {
 		opts: opts, store: opts.Store, writer: opts.Writer, inbox: opts.Inbox, tools: opts.Tools, provider: opts.Provider, log: opts.Log,
 		clock: &ledgerClock{local: opts.Clock}, wake: make(chan struct{}, 1), arrivals: make(chan struct{}, 1), beating: make(chan struct{}, 1), draining: make(chan struct{}), gone: make(chan struct{}),
 		crew: crew{work: make(chan func())}, meter: opts.Meter,
+		sagas: newMovedSagas(),
 	}
 	if l.writer == nil {
 		l.writer = DirectWriter{opts.Store}
@@ -126,9 +124,6 @@ func (l *Ledger) Start(ctx context.Context) error {
 	if _, _, err := l.Beat(ctx); err != nil {
 		return err
 	}
-	if err := l.LookBehind(ctx); err != nil {
-		return err
-	}
 	return l.firstSwitches(ctx)
 }
 
@@ -139,13 +134,8 @@ func (l *Ledger) Owner() string { return l.opts.Owner }
 func (l *Ledger) Now() time.Time { return l.clock.now() }
 
 // Check reports whether the ledger can record: CodeLedgerUnavailable and its
-// kin, or CodeLedgerBehind, otherwise.
-func (l *Ledger) Check(ctx context.Context) error {
-	if err := l.Refusal(); err != nil {
-		return err
-	}
-	return l.store.Check(ctx)
-}
+// kin otherwise.
+func (l *Ledger) Check(ctx context.Context) error { return l.store.Check(ctx) }
 
 // Wake tells the workers that something may be due.
 func (l *Ledger) Wake() {

@@ -52,7 +52,7 @@ func (l *Ledger) stepBulk(ctx context.Context, b *BulkReplay) error {
 		return err
 	}
 	began := l.clock.now()
-	if why, err := l.lostRights(ctx, b, began); err != nil || why != "" {
+	if why, err := l.lostRights(ctx, b.By, ActionReplay); err != nil || why != "" {
 		return cmp.Or(err, l.stopBulk(ctx, b, why))
 	}
 	b.NextAt = began.Add(bulkHold)
@@ -103,9 +103,10 @@ func (l *Ledger) choose(ctx context.Context, b *BulkReplay) error {
 	return nil
 }
 
-// lostRights says why whoever asked may not replay any more; empty: it may.
-func (l *Ledger) lostRights(ctx context.Context, b *BulkReplay, at time.Time) (string, error) {
-	c := b.By.Credential
+// lostRights says why whoever asked for something that goes on may not do it any
+// more; empty: it may.
+func (l *Ledger) lostRights(ctx context.Context, p Principal, a Action) (string, error) {
+	c, at := p.Credential, l.clock.now()
 	if c.Token != "" {
 		t, err := l.readToken(ctx, c.Token)
 		switch {
@@ -118,9 +119,9 @@ func (l *Ledger) lostRights(ctx context.Context, b *BulkReplay, at time.Time) (s
 		}
 	}
 	if !c.EndsAt.IsZero() && !at.Before(c.EndsAt) {
-		return "the sign-in of " + b.By.String() + " ended at " + c.EndsAt.UTC().Format(time.RFC3339), nil
+		return "the sign-in of " + p.String() + " ended at " + c.EndsAt.UTC().Format(time.RFC3339), nil
 	}
-	if err := Authorize(b.By, ActionReplay); err != nil {
+	if err := Authorize(p, a); err != nil {
 		return messageOf(err), nil
 	}
 	return "", nil

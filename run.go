@@ -97,8 +97,8 @@ type RunStore interface {
 	// AgedRuns returns at most limit runs of every tenant after a place, created
 	// before the time, oldest first, without inputs.
 	AgedRuns(ctx context.Context, after RunCursor, before time.Time, limit int) ([]*Run, error)
-	// DropRun removes a run that still has the revision, with its decisions, and
-	// notes the events in the same transaction; false: it has another, or is gone.
+	// DropRun removes a run that still has the revision, with its decisions and its
+	// saga, and notes the events in the same transaction; false: it has another, or is gone.
 	DropRun(ctx context.Context, r *Run, notes ...AuditEvent) (bool, error)
 	// ListRuns returns a page, newest first, without inputs.
 	ListRuns(ctx context.Context, f RunFilter) ([]*Run, error)
@@ -314,9 +314,6 @@ const putTries = 3
 
 // putRun is PutRun that is run again while nobody knows whether it is recorded.
 func (l *Ledger) putRun(ctx context.Context, r Run, e AuditEvent) (stored *Run, applied bool, err error) {
-	if err := l.Refusal(); err != nil {
-		return nil, false, err
-	}
 	e = NewAuditEvent(e)
 	for range putTries {
 		if stored, applied, err = l.store.PutRun(context.WithoutCancel(ctx), r, e); !Is(err, CodeMayBeRecorded) {
@@ -332,6 +329,10 @@ func (l *Ledger) FinishRun(ctx context.Context, p Principal, id RunID, outcome R
 	if err := Authorize(p, ActionStartRuns); err != nil {
 		return nil, err
 	}
+	return l.finishRun(ctx, p, id, outcome, reason)
+}
+
+func (l *Ledger) finishRun(ctx context.Context, p Principal, id RunID, outcome RunOutcome, reason string) (*Run, error) {
 	for {
 		r, err := l.run(ctx, p.Tenant, id)
 		if err != nil {

@@ -15,6 +15,7 @@ type RunView struct {
 	Operations []*Operation    // oldest first, with input and result
 	More       bool            // there are more than MaxPage of one of them
 	Timeline   []RunEvent      // in the order of time
+	Saga       *Saga           // whose steps its operations are; nil: none
 	Next       []RunStep       // what the workflow's document has left to do; empty without one
 }
 
@@ -24,14 +25,15 @@ const (
 	RunEventDecision  = "decision"
 	RunEventOperation = "operation"
 	RunEventApproval  = "approval"
+	RunEventSaga      = "saga"
 )
 
 // RunEvent is a line of a run's timeline.
 type RunEvent struct {
 	At     time.Time
-	Kind   string // run, decision, operation or approval
-	Event  string // started, finished; claimed, pinned, opened_anew; created, ended; an approval's own
-	ID     string // of the run, decision or operation
+	Kind   string // run, decision, operation, approval or saga
+	Event  string // started, finished; claimed, pinned, opened_anew; created, ended; an approval's own; of a saga's step its state
+	ID     string // of the run, decision, operation or saga
 	Name   string // of the workflow, step or tool
 	What   string // outcome, branch or state; may be empty
 	Actor  string // may be empty
@@ -102,6 +104,9 @@ func (l *Ledger) Run(ctx context.Context, p Principal, id RunID) (*RunView, erro
 	if err := l.runOperations(ctx, v); err != nil {
 		return nil, err
 	}
+	if v.Saga, err = l.store.LoadSaga(ctx, SagaID(id)); err != nil {
+		return nil, err
+	}
 	if err := l.runTimeline(ctx, v); err != nil {
 		return nil, err
 	}
@@ -146,6 +151,9 @@ func (l *Ledger) runTimeline(ctx context.Context, v *RunView) error {
 	}
 	for _, d := range v.Decisions {
 		v.Timeline = append(v.Timeline, decisionEvents(d)...)
+	}
+	if v.Saga != nil {
+		v.Timeline = append(v.Timeline, v.Saga.events()...)
 	}
 	for _, op := range v.Operations {
 		line := RunEvent{At: op.CreatedAt, Kind: RunEventOperation, Event: "created", ID: op.ID.String(), Name: string(op.Tool), What: op.DecidedBy.Branch, Actor: op.Actor}

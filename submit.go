@@ -65,6 +65,11 @@ func (l *Ledger) admit(ctx context.Context, in *Intent) (*admitted, error) {
 	if err != nil {
 		return nil, err
 	}
+	return l.admitUnder(ctx, in, t)
+}
+
+// admitUnder is admit under a contract that the caller may use.
+func (l *Ledger) admitUnder(ctx context.Context, in *Intent, t Tool) (*admitted, error) {
 	if t.Info().Policy.RemoteExecutor {
 		return nil, &Error{Code: CodeInvalidRequest, Op: "submit", Message: fmt.Sprintf("tool %s is performed by its caller", in.Tool),
 			Hint: "claim it at POST /v1/operations:claim"}
@@ -138,9 +143,6 @@ func (l *Ledger) claim(ctx context.Context, in *Intent, t Tool, p *Prepared, s s
 	}
 	at := l.clock.now()
 	op := NewOperation(in, p, t.Info(), s.generation, at)
-	if err := l.unsure(&op, t.Info(), at); err != nil {
-		return claimed{}, err
-	}
 	if l.recent.has(op.ID) {
 		if there, err := l.writer.Read(ctx, op.ID); err != nil || there != nil {
 			if err != nil {
@@ -258,9 +260,6 @@ func (l *Ledger) firstFacts(op *Operation, at time.Time, s starter) []fact {
 func (l *Ledger) startFacts(op *Operation, at time.Time, s starter) []fact {
 	if _, paused := l.switches.find(op.Tenant, op.Tool); paused {
 		return facts(l.opts.Owner, StartParked{Why: ParkToolPaused})
-	}
-	if g := l.gapOver(op, at); g != nil {
-		return forgottenFacts(op, g, s)
 	}
 	if wait, ok := l.rates.take(op.Tenant, op.Tool, op.Policy.Rate, l.opts.Clock.Now()); !ok {
 		return facts(l.opts.Owner, StartParked{Why: ParkRate, Until: at.Add(wait)})

@@ -37,6 +37,16 @@ func (t *Tool) Compensation(op *onceward.Operation) (tool onceward.ToolName, inp
 	return t.undo.tool, input, true, nil
 }
 
+// UndoneBy names the tool that undoes an operation's effect; empty: none does.
+func (t *Tool) UndoneBy() onceward.ToolName {
+	if t.undo == nil {
+		return ""
+	}
+	return t.undo.tool
+}
+
+var _ onceward.Undoable = (*Tool)(nil)
+
 // rereadTemplate is how the record that caused a write is read again.
 type rereadTemplate struct {
 	request *requestTemplate
@@ -95,7 +105,8 @@ type auditTemplate struct {
 	found, reference, operation *program
 }
 
-// AuditRequest is onceward.Lister's. A listing is about no operation.
+// AuditRequest renders the listing of the provider's objects, secrets included;
+// nil if the contract names none. A listing is about no operation.
 func (t *Tool) AuditRequest(tenant onceward.Tenant) (*onceward.Request, error) {
 	if t.audit == nil {
 		return nil, nil
@@ -103,8 +114,14 @@ func (t *Tool) AuditRequest(tenant onceward.Tenant) (*onceward.Request, error) {
 	return t.lookupRequest(&onceward.Operation{Tenant: tenant, Tool: t.info.Name}, t.audit.request)
 }
 
-// AuditedObjects is onceward.Lister's.
-func (t *Tool) AuditedObjects(tenant onceward.Tenant, ev *onceward.Evidence) ([]onceward.AuditedObject, error) {
+// AuditedObject is one object that a listing showed.
+type AuditedObject struct {
+	Reference   string
+	ProviderKey string // empty: the object carries none, or the contract does not say where
+}
+
+// AuditedObjects reads a listing.
+func (t *Tool) AuditedObjects(tenant onceward.Tenant, ev *onceward.Evidence) ([]AuditedObject, error) {
 	if t.audit == nil || ev.Status < 200 || ev.Status > 299 || ev.BodyCut || ev.BodyTooBig {
 		return nil, onceward.Errorf(onceward.CodeProviderUnreachable, "the provider's objects could not be listed")
 	}
@@ -117,10 +134,10 @@ func (t *Tool) AuditedObjects(tenant onceward.Tenant, ev *onceward.Evidence) ([]
 	if err != nil {
 		return nil, fmt.Errorf("read listing: %w", err)
 	}
-	objects := make([]onceward.AuditedObject, 0, len(items))
+	objects := make([]AuditedObject, 0, len(items))
 	for _, item := range items {
 		v.item = item
-		object := onceward.AuditedObject{}
+		object := AuditedObject{}
 		if object.Reference, err = t.audit.reference.text(v); err != nil {
 			return nil, fmt.Errorf("read listing: %w", err)
 		}

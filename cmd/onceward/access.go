@@ -15,7 +15,6 @@ import (
 
 	"github.com/onceward/onceward"
 	"github.com/onceward/onceward/internal/auth"
-	"github.com/onceward/onceward/internal/console"
 	"github.com/onceward/onceward/internal/httpapi"
 	"github.com/onceward/onceward/internal/proxy"
 	"github.com/onceward/onceward/internal/webserver"
@@ -129,19 +128,13 @@ func (a *access) guarded(e *engine, log *slog.Logger) (*guarded, error) {
 	if err != nil {
 		return nil, err
 	}
-	con, err := a.console(e, who, signIn != nil, log)
-	if err != nil {
-		return nil, err
-	}
-	behind := who.Handler(withMCP(api, tools), signIn, refuseIn(con))
-	return &guarded{api: api, proxy: px, console: con, handler: px.Handler(con.Handler(behind))}, nil
+	return &guarded{api: api, proxy: px, handler: px.Handler(who.Handler(withMCP(api, tools), signIn, httpapi.WriteProblem))}, nil
 }
 
 // guarded is what a server serves.
 type guarded struct {
 	api     *httpapi.API
 	proxy   *proxy.Proxy
-	console *console.Console
 	handler http.Handler
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -139,7 +140,8 @@ func newContractList() *cobra.Command {
 				}
 				return writeJSON(c, map[string]any{"contracts": list, "workflows": flows, "sources": sourceViews(set)})
 			}
-			w := newTable(c.OutOrStdout(), "TOOL", "EFFECT", "VERSION", "FILE", "DESCRIPTION")
+			w := tabwriter.NewWriter(c.OutOrStdout(), 0, 4, 2, ' ', 0)
+			fmt.Fprintln(w, "TOOL\tEFFECT\tVERSION\tFILE\tDESCRIPTION")
 			for _, t := range set.Tools() {
 				i := t.Info()
 				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", i.Name, i.Policy.Effect, i.Version, t.File(), i.Description)

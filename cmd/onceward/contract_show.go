@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -84,7 +85,7 @@ func orEmpty(list []string) []string {
 }
 
 func printContract(out io.Writer, v contractView) error {
-	w := newTable(out)
+	w := tabwriter.NewWriter(out, 0, 4, 2, ' ', 0)
 	for _, row := range [][2]string{
 		{"name", v.Name}, {"description", v.Description}, {"version", v.Version}, {"file", fmt.Sprintf("%s:%d", v.File, v.Line)},
 		{"effect", v.Effect}, {"guarantee", v.Guarantee}, {"business owner", orNobody(v.BusinessOwner)}, {"technical owner", orNobody(v.TechnicalOwner)},
@@ -98,7 +99,7 @@ func printContract(out io.Writer, v contractView) error {
 		return err
 	}
 	fmt.Fprint(out, "\nIn force (templates and conditions stand in the source below):\n")
-	w = newTable(out)
+	w = tabwriter.NewWriter(out, 0, 4, 2, ' ', 0)
 	for _, s := range v.Settings {
 		from := ""
 		if s.Default {

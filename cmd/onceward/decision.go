@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -87,7 +88,7 @@ func showDecision(c *cobra.Command, method, path string, body any) error {
 		return err
 	}
 	printDecision(c.OutOrStdout(), &a.Decision)
-	w := newTable(c.OutOrStdout())
+	w := tabwriter.NewWriter(c.OutOrStdout(), 0, 4, 2, ' ', 0)
 	for _, o := range a.Operations {
 		fmt.Fprintf(w, "  led to\t%s\t%s\t%s\t%s\n", o.ID, o.Tool, o.State, visible(o.Reference))
 	}

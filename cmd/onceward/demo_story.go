@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"text/tabwriter"
 	"time"
 
 	"github.com/onceward/onceward"
@@ -189,7 +190,8 @@ func (d *demo) fault(ctx context.Context, system, reference, name string) error 
 }
 
 func (d *demo) table() {
-	w := newTable(d.out, "SCENE", "DELIVERIES", "ATTEMPTS", "EFFECTS", "STATE", "SETTLED BY", "")
+	w := tabwriter.NewWriter(d.out, 0, 4, 2, ' ', 0)
+	fmt.Fprintln(w, "SCENE\tDELIVERIES\tATTEMPTS\tEFFECTS\tSTATE\tSETTLED BY\t")
 	for _, r := range d.rows {
 		mark := ""
 		if !r.right() {

@@ -46,7 +46,6 @@ func newDoctor() *cobra.Command {
 		},
 	}
 	dbFlag(c)
-	witnessFlag(c)
 	contractsFlag(c)
 	return c
 }
@@ -74,9 +73,6 @@ func examine(ctx context.Context, cfg config) (checks []check, worst int) {
 		}
 		if err := s.Close(); err != nil {
 			add(failed("ledger", err))
-		}
-		if code := examineWitness(ctx, cfg, add); worst == exitDone {
-			worst = code
 		}
 	}
 	if len(cfg.Contracts) == 0 {

@@ -11,6 +11,7 @@ import (
 	"math"
 	"os"
 	"strings"
+	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -157,7 +158,7 @@ func showDrill(c *cobra.Command, r *drill.Report, f *drillFlags) error {
 }
 
 func listScenarios(out io.Writer) error {
-	w := newTable(out)
+	w := tabwriter.NewWriter(out, 0, 4, 2, ' ', 0)
 	for _, sc := range drill.Scenarios {
 		fmt.Fprintf(w, "%s\t%s\n", sc.Name, sc.Title)
 	}

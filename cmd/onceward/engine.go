@@ -15,7 +15,6 @@ import (
 	"github.com/onceward/onceward/internal/mcpgateway"
 	"github.com/onceward/onceward/internal/proxy"
 	"github.com/onceward/onceward/internal/telemetry"
-	"github.com/onceward/onceward/internal/witness"
 	"github.com/onceward/onceward/provider/httpcall"
 	"github.com/onceward/onceward/provider/mcpcall"
 	"github.com/onceward/onceward/worker"
@@ -36,7 +35,6 @@ type engine struct {
 	log      *slog.Logger
 	metrics  *telemetry.Registry
 	tracer   *telemetry.Tracer // nil: nobody wants spans
-	witness  *witness.File     // nil: there is none
 	stop     context.CancelFunc
 	finished func()
 }
@@ -86,12 +84,6 @@ func (e *engine) start(ctx context.Context, cfg config, set inForce, force bool)
 	if e.tracer != nil {
 		opts.Tracer = e.tracer
 	}
-	if e.witness, err = openWitness(cfg); err != nil {
-		return err
-	}
-	if e.witness != nil {
-		opts.Witness = e.witness
-	}
 	e.ledger, err = onceward.New(opts)
 	if err != nil {
 		return err
@@ -105,12 +97,12 @@ func (e *engine) start(ctx context.Context, cfg config, set inForce, force bool)
 	loops, stop := context.WithCancel(context.Background())
 	due := worker.NewDue(e.ledger, e.store, e.log)
 	clock := onceward.SystemClock{}
-	all := []worker.Loop{due, worker.NewStranded(e.ledger), worker.NewSwitches(e.ledger), worker.NewRetire(e.ledger), worker.NewRuns(e.ledger, cfg.Keep.Runs), worker.NewReplays(e.ledger),
+	all := []worker.Loop{due, worker.NewStranded(e.ledger), worker.NewSwitches(e.ledger), worker.NewRetire(e.ledger), worker.NewRuns(e.ledger, cfg.Keep.Runs), worker.NewReplays(e.ledger), worker.NewSagas(e.ledger),
 		worker.NewSeal(auditor), worker.NewTally(e.ledger), worker.NewBacklog(e.ledger, clock), worker.NewInbox(e.ledger), worker.NewInboxDrop(e.ledger)}
 	if cfg.Monitor > 0 {
 		all = append(all, worker.NewMonitor(e.ledger, cfg.Monitor))
 	}
-	wait := worker.Start(loops, clock, e.log, worker.Metered(e.metrics, worker.Gated(e.ledger, all...)...)...)
+	wait := worker.Start(loops, clock, e.log, worker.Metered(e.metrics, all...)...)
 	e.stop, e.finished = stop, func() { wait(); due.Wait() }
 	return nil
 }
@@ -179,9 +171,6 @@ func (e *engine) release() error {
 	e.group.Close()
 	e.mcp.client.Close()
 	e.client.Close()
-	if e.witness != nil {
-		return errors.Join(e.store.Close(), e.witness.Close())
-	}
 	return e.store.Close()
 }
 

@@ -47,7 +47,7 @@ var exits = map[onceward.Code]int{
 	onceward.CodeKeyMissing: exitUsage, onceward.CodeKeyInvalid: exitUsage, onceward.CodeKeyAmbiguous: exitUsage,
 	onceward.CodeKeyReused: exitConflict, onceward.CodeKeyRetired: exitConflict, onceward.CodeKeyCollision: exitConflict,
 	onceward.CodeDuplicate: exitConflict, onceward.CodeStillRunning: exitNotFinal,
-	onceward.CodeToolNotFound: exitUsage, onceward.CodeOperationNotFound: exitUsage, onceward.CodeDocumentNotFound: exitUsage, onceward.CodeReplayNotFound: exitUsage, onceward.CodeAttemptNotFound: exitUsage,
+	onceward.CodeToolNotFound: exitUsage, onceward.CodeOperationNotFound: exitUsage, onceward.CodeDocumentNotFound: exitUsage, onceward.CodeReplayNotFound: exitUsage, onceward.CodeSagaNotFound: exitUsage, onceward.CodeAttemptNotFound: exitUsage,
 	onceward.CodeSourceNotFound: exitUsage, onceward.CodeEventNotFound: exitUsage, onceward.CodeSignatureInvalid: exitRefused,
 	onceward.CodeRunNotFound: exitUsage, onceward.CodeDecisionNotFound: exitUsage, onceward.CodeDecisionConflict: exitConflict,
 	onceward.CodeOutputInvalid: exitUsage, onceward.CodeBranchForbids: exitRefused, onceward.CodeWorkflowMismatch: exitRefused,
@@ -58,7 +58,7 @@ var exits = map[onceward.Code]int{
 	onceward.CodeContractInvalid: exitUsage, onceward.CodeContractSuperseded: exitRefused, onceward.CodeConfigInvalid: exitUsage,
 	onceward.CodeRateLimited: exitRefused, onceward.CodeOverloaded: exitUnreachable, onceward.CodeLedgerUnavailable: exitUnreachable,
 	onceward.CodeMayBeRecorded: exitNotFinal, onceward.CodeLedgerReadOnly: exitUnreachable, onceward.CodeLedgerForeign: exitUnreachable,
-	onceward.CodeLedgerTooNew: exitUnreachable, onceward.CodeLedgerBehind: exitUnreachable, onceward.CodeLedgerCorrupt: exitOther, onceward.CodeWriteConflict: exitOther,
+	onceward.CodeLedgerTooNew: exitUnreachable, onceward.CodeLedgerCorrupt: exitOther, onceward.CodeWriteConflict: exitOther,
 	onceward.CodeCanceled: exitNotFinal, onceward.CodeProviderUnreachable: exitOther, onceward.CodeInternal: exitOther,
 	onceward.CodeResultNotKept: exitOther, onceward.CodePassedUnknown: exitNotFinal,
 }

@@ -85,8 +85,8 @@ func newRoot() *cobra.Command {
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return usageError("%s; see %s --help", err.Error(), c.CommandPath())
 	})
-	root.AddCommand(newServe(), newMCP(), newDemo(), newDrill(), newCall(), newOperation(), newReview(), newEvent(), newApproval(), newReplay(), newRun(), newDecision(), newContract(), newTool(), newToken(),
-		newSim(), newDoctor(), newMigrate(), newBackup(), newRestore(), newRecover(), newAudit(), newReport(), newVersion(), newReference())
+	root.AddCommand(newServe(), newMCP(), newDemo(), newDrill(), newCall(), newOperation(), newReview(), newEvent(), newApproval(), newReplay(), newRun(), newSaga(), newDecision(), newContract(), newTool(), newToken(),
+		newSim(), newDoctor(), newMigrate(), newAudit(), newReport(), newVersion(), newReference())
 	return strict(root)
 }
 

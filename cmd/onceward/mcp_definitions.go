@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -62,7 +63,8 @@ func listDefinitions(ctx context.Context, c *cobra.Command, servers []*contract.
 	if wantsJSON(c) {
 		return json.NewEncoder(c.OutOrStdout()).Encode(map[string]any{"definitions": rows})
 	}
-	w := newTable(c.OutOrStdout(), "SERVER", "TOOL", "SAYS", "DEFINITION")
+	w := tabwriter.NewWriter(c.OutOrStdout(), 0, 4, 2, ' ', 0)
+	fmt.Fprintln(w, "SERVER\tTOOL\tSAYS\tDEFINITION")
 	for _, r := range rows {
 		says := "it may write"
 		if r.ReadOnly {

@@ -7,8 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/onceward/onceward"
+	"unicode"
 )
 
 // operationView is what the commands read of an operation.
@@ -200,7 +199,7 @@ func visible(s string) string {
 	return b.String()
 }
 
-func hidden(r rune) bool { return onceward.Hidden(r) || r == '\n' || r == '\t' }
+func hidden(r rune) bool { return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) }
 
 // printOperation prints what is known of an operation in a few lines.
 func printOperation(w io.Writer, a answerView) {

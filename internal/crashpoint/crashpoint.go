@@ -17,6 +17,7 @@ var All = []string{
 	"claim.before_commit", "claim.after_commit", "dispatch.before_send", "dispatch.after_send", "dispatch.after_response",
 	"record.before_commit", "record.after_commit", "probe.before_send", "probe.after_response", "probe.before_commit", "approve.before_commit", "remind.before_commit",
 	"bulk.after_choice", "bulk.before_commit",
+	"saga.before_step", "saga.after_step", "saga.before_undo", "saga.after_undo", "saga.before_commit",
 	"inbox.before_record", "inbox.after_record", "inbox.before_handle", "inbox.between_effects", "inbox.before_settle",
 }
 

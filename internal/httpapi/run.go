@@ -57,6 +57,7 @@ type RunDetail struct {
 	Timeline   []RunEvent   `json:"timeline" doc:"What happened, in the order of time."`
 	Decisions  []*Decided   `json:"decisions" doc:"What its steps decided, oldest first."`
 	Operations []*Operation `json:"operations" doc:"Its operations, oldest first."`
+	Saga       *Saga        `json:"saga,omitempty" doc:"The saga whose steps its operations are; absent where it is none."`
 	More       bool         `json:"more,omitempty" doc:"There are more than are shown here: list the operations by run."`
 }
 
@@ -64,8 +65,8 @@ type RunDetail struct {
 type RunEvent struct {
 	At     time.Time `json:"at"`
 	Kind   string    `json:"kind" enum:"run_events"`
-	Event  string    `json:"event" doc:"Of a run: started, finished. Of a decision: claimed, pinned, opened_anew. Of an operation: created, ended. Of an approval: its own."`
-	ID     string    `json:"id" doc:"Of the run, the decision or the operation."`
+	Event  string    `json:"event" doc:"Of a run: started, finished. Of a decision: claimed, pinned, opened_anew. Of an operation: created, ended. Of an approval: its own. Of a saga's step: its state."`
+	ID     string    `json:"id" doc:"Of the run, the decision, the operation or the saga."`
 	Name   string    `json:"name" doc:"Of the workflow, the step or the tool."`
 	What   string    `json:"what,omitempty" doc:"The version, outcome, branch or state."`
 	Actor  string    `json:"actor,omitempty"`
@@ -266,6 +267,9 @@ func getRun(c *call) error {
 	}
 	for _, op := range v.Operations {
 		out.Operations = append(out.Operations, operation(op, c.who))
+	}
+	if v.Saga != nil {
+		out.Saga = saga(v.Saga)
 	}
 	writeJSON(c.w, http.StatusOK, mediaJSON, &out)
 	return nil

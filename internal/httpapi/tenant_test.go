@@ -28,6 +28,7 @@ func newRivals(t *testing.T) *rivals {
 	document := w.post("/v1/documents", `{"ours":1}`).want(201).text("sha256")
 	event := w.deliver(`{"id":"e-1","kind":"unheard of"}`).want(200).text("events.0.id")
 	w.handle()
+	saga := w.post("/v1/sagas", oneStep).want(202).text("saga.id")
 	bulk := w.post("/v1/replays", `{"reason":"the line is repaired"}`).want(202).text("replay.id")
 	flip := func(id string) string { // another ID of the same form
 		last := "0"
@@ -42,9 +43,9 @@ func newRivals(t *testing.T) *rivals {
 	number := attempt[strings.LastIndex(attempt, "."):]
 	w.who = &onceward.Principal{Tenant: "rival", Issuer: "token", Subject: "bot", Roles: onceward.AllRoles, Groups: []string{onceward.EveryGroup}}
 	return &rivals{w,
-		strings.NewReplacer("{op}", op, "{attempt}", attempt, "{secret}", grant.text("attempt.secret"), "{run}", run, "{decision}", decision, "{token}", token, "{document}", document, "{replay}", bulk, "{event}", event),
+		strings.NewReplacer("{op}", op, "{attempt}", attempt, "{secret}", grant.text("attempt.secret"), "{run}", run, "{decision}", decision, "{token}", token, "{document}", document, "{replay}", bulk, "{saga}", saga, "{event}", event),
 		strings.NewReplacer("{op}", flip(op), "{attempt}", flip(strings.TrimSuffix(attempt, number))+number, "{secret}", grant.text("attempt.secret"),
-			"{run}", flip(run), "{decision}", flip(decision), "{token}", flip(token), "{document}", strings.Repeat("0", 64), "{replay}", flip(bulk), "{event}", flip(event))}
+			"{run}", flip(run), "{decision}", flip(decision), "{token}", flip(token), "{document}", strings.Repeat("0", 64), "{replay}", flip(bulk), "{saga}", flip(saga), "{event}", flip(event))}
 }
 
 // trespass is a request for what another tenant has. code: it is answered as if
@@ -118,6 +119,11 @@ var trespasses = map[string]trespass{
 	"GET /metrics":                                  {"/metrics", "", "forbidden", nil},
 	"GET /v1/audit/checkpoints":                     {"/v1/audit/checkpoints", "", "", empty("checkpoints")},
 	"GET /v1/report":                                {"/v1/report", "", "", func(r *rivals, a *reply) bool { return tellsNothingOfOurs(r, a) && a.at("report.total.fresh") == 0.0 }},
+	"POST /v1/sagas":                                {"/v1/sagas", oneStep, "", func(r *rivals, a *reply) bool { return a.text("saga.id") != r.names.Replace("{saga}") }},
+	"GET /v1/sagas":                                 {"/v1/sagas", "", "", empty("sagas")},
+	"GET /v1/sagas/{id}":                            {"/v1/sagas/{saga}", "", "saga_not_found", nil},
+	"POST /v1/sagas/{id}/cancel":                    {"/v1/sagas/{saga}/cancel", `{}`, "saga_not_found", nil},
+	"POST /v1/sagas/{id}/resolve":                   {"/v1/sagas/{saga}/resolve", `{"step":"look","outcome":"kept","reason":"r"}`, "saga_not_found", nil},
 	"POST /v1/runs":                                 {"/v1/runs", `{"workflow":"support.triage","trigger_key":"mail-1"}`, "", func(r *rivals, a *reply) bool { return a.text("run.id") != r.names.Replace("{run}") }},
 	"GET /v1/runs":                                  {"/v1/runs", "", "", empty("runs")},
 	"GET /v1/runs/{id}":                             {"/v1/runs/{run}", "", "run_not_found", nil},

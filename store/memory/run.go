@@ -126,6 +126,7 @@ func (s *Store) DropRun(ctx context.Context, r *onceward.Run, notes ...onceward.
 			}
 		}
 		delete(d.runs, r.ID)
+		delete(d.sagas, onceward.SagaID(r.ID))
 		d.note(notes)
 		return nil
 	})

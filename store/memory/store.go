@@ -40,6 +40,7 @@ type data struct {
 	replicas  map[string]onceward.Replica
 	runs      map[onceward.RunID]*kept
 	replays   map[onceward.BulkReplayID]*kept
+	sagas     map[onceward.SagaID]*keptSaga
 	inbox     map[onceward.InboxID]*keptEvent
 	decisions map[onceward.DecisionID]*kept
 	documents map[documentKey]onceward.Document
@@ -47,7 +48,6 @@ type data struct {
 	trail     trail
 	signings  []onceward.ContractSigning
 	tallies   map[tallyKey]int64
-	gaps      map[string]string // values by name, as the other stores keep them
 	outbox    outbox
 }
 
@@ -81,6 +81,7 @@ func New(opts Options) *Store {
 		replicas:  map[string]onceward.Replica{},
 		runs:      map[onceward.RunID]*kept{},
 		replays:   map[onceward.BulkReplayID]*kept{},
+		sagas:     map[onceward.SagaID]*keptSaga{},
 		inbox:     map[onceward.InboxID]*keptEvent{},
 		decisions: map[onceward.DecisionID]*kept{},
 		documents: map[documentKey]onceward.Document{},

@@ -129,6 +129,9 @@ func (s *Store) DropRun(ctx context.Context, r *onceward.Run, notes ...onceward.
 			if _, err := tx.Exec(ctx, "delete from decisions where run_id = $1", uuidOf(r.ID)); err != nil {
 				return err
 			}
+			if _, err := tx.Exec(ctx, "delete from sagas where id = $1", uuidOf(r.ID)); err != nil {
+				return err
+			}
 			return note(ctx, tx, notes)
 		})
 	})

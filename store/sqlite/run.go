@@ -145,6 +145,9 @@ func (s *Store) DropRun(ctx context.Context, r *onceward.Run, notes ...onceward.
 		if err := c.exec(`DELETE FROM decisions WHERE run_id = ?`, func(b *binder) { b.blob(r.ID[:]) }); err != nil {
 			return err
 		}
+		if err := c.exec(`DELETE FROM sagas WHERE id = ?`, func(b *binder) { b.blob(r.ID[:]) }); err != nil {
+			return err
+		}
 		return s.note(c, notes)
 	})
 	return dropped, err

@@ -26,6 +26,10 @@ func (f *fixture) notedWrites() map[string]func(s onceward.Store, e onceward.Aud
 			_, _, err := s.PutBulkReplay(f.ctx, f.newBulkReplay("noted"), e)
 			return err
 		},
+		"saga": func(s onceward.Store, e onceward.AuditEvent) error {
+			_, _, err := s.PutSaga(f.ctx, f.newSaga("noted"), e)
+			return err
+		},
 		"document": func(s onceward.Store, e onceward.AuditEvent) error {
 			return s.PutDocument(f.ctx, f.document("noted"), e)
 		},

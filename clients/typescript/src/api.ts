@@ -580,7 +580,7 @@ export interface InboxEvent {
   /** A JSON value as it came; else the text in a string. Only where one event is read. */
   body?: unknown;
   /** Why it waits, or is tried again. */
-  code?: 'invalid_request' | 'invalid_input' | 'too_large' | 'unsupported_media' | 'unsupported_policy' | 'cursor_invalid' | 'key_missing' | 'key_invalid' | 'key_ambiguous' | 'key_reused' | 'key_retired' | 'key_collision' | 'duplicate' | 'still_running' | 'tool_not_found' | 'operation_not_found' | 'replay_not_found' | 'document_not_found' | 'run_not_found' | 'decision_not_found' | 'decision_conflict' | 'output_invalid' | 'branch_forbids' | 'workflow_mismatch' | 'attempt_not_found' | 'source_not_found' | 'event_not_found' | 'signature_invalid' | 'route_not_found' | 'method_not_allowed' | 'token_not_found' | 'unauthenticated' | 'forbidden' | 'origin_refused' | 'state_forbids' | 'fence_lost' | 'evidence_required' | 'confirmation_needed' | 'replay_refused' | 'operation_failed' | 'contract_invalid' | 'contract_superseded' | 'config_invalid' | 'rate_limited' | 'overloaded' | 'ledger_unavailable' | 'may_be_recorded' | 'ledger_read_only' | 'ledger_foreign' | 'ledger_too_new' | 'ledger_behind' | 'ledger_corrupt' | 'write_conflict' | 'canceled' | 'provider_unreachable' | 'result_not_kept' | 'passed_unknown' | 'internal';
+  code?: 'invalid_request' | 'invalid_input' | 'too_large' | 'unsupported_media' | 'unsupported_policy' | 'cursor_invalid' | 'key_missing' | 'key_invalid' | 'key_ambiguous' | 'key_reused' | 'key_retired' | 'key_collision' | 'duplicate' | 'still_running' | 'tool_not_found' | 'operation_not_found' | 'replay_not_found' | 'saga_not_found' | 'document_not_found' | 'run_not_found' | 'decision_not_found' | 'decision_conflict' | 'output_invalid' | 'branch_forbids' | 'workflow_mismatch' | 'attempt_not_found' | 'source_not_found' | 'event_not_found' | 'signature_invalid' | 'route_not_found' | 'method_not_allowed' | 'token_not_found' | 'unauthenticated' | 'forbidden' | 'origin_refused' | 'state_forbids' | 'fence_lost' | 'evidence_required' | 'confirmation_needed' | 'replay_refused' | 'operation_failed' | 'contract_invalid' | 'contract_superseded' | 'config_invalid' | 'rate_limited' | 'overloaded' | 'ledger_unavailable' | 'may_be_recorded' | 'ledger_read_only' | 'ledger_foreign' | 'ledger_too_new' | 'ledger_corrupt' | 'write_conflict' | 'canceled' | 'provider_unreachable' | 'result_not_kept' | 'passed_unknown' | 'internal';
   content_type?: string;
   /** When it is handled. */
   due_at?: string;
@@ -836,7 +836,7 @@ export interface Problem {
   /** What to do now, in a sentence that an agent can follow. */
   advice: string;
   /** One of a closed list; docs/reference/errors.md explains each. */
-  code: 'invalid_request' | 'invalid_input' | 'too_large' | 'unsupported_media' | 'unsupported_policy' | 'cursor_invalid' | 'key_missing' | 'key_invalid' | 'key_ambiguous' | 'key_reused' | 'key_retired' | 'key_collision' | 'duplicate' | 'still_running' | 'tool_not_found' | 'operation_not_found' | 'replay_not_found' | 'document_not_found' | 'run_not_found' | 'decision_not_found' | 'decision_conflict' | 'output_invalid' | 'branch_forbids' | 'workflow_mismatch' | 'attempt_not_found' | 'source_not_found' | 'event_not_found' | 'signature_invalid' | 'route_not_found' | 'method_not_allowed' | 'token_not_found' | 'unauthenticated' | 'forbidden' | 'origin_refused' | 'state_forbids' | 'fence_lost' | 'evidence_required' | 'confirmation_needed' | 'replay_refused' | 'operation_failed' | 'contract_invalid' | 'contract_superseded' | 'config_invalid' | 'rate_limited' | 'overloaded' | 'ledger_unavailable' | 'may_be_recorded' | 'ledger_read_only' | 'ledger_foreign' | 'ledger_too_new' | 'ledger_behind' | 'ledger_corrupt' | 'write_conflict' | 'canceled' | 'provider_unreachable' | 'result_not_kept' | 'passed_unknown' | 'internal';
+  code: 'invalid_request' | 'invalid_input' | 'too_large' | 'unsupported_media' | 'unsupported_policy' | 'cursor_invalid' | 'key_missing' | 'key_invalid' | 'key_ambiguous' | 'key_reused' | 'key_retired' | 'key_collision' | 'duplicate' | 'still_running' | 'tool_not_found' | 'operation_not_found' | 'replay_not_found' | 'saga_not_found' | 'document_not_found' | 'run_not_found' | 'decision_not_found' | 'decision_conflict' | 'output_invalid' | 'branch_forbids' | 'workflow_mismatch' | 'attempt_not_found' | 'source_not_found' | 'event_not_found' | 'signature_invalid' | 'route_not_found' | 'method_not_allowed' | 'token_not_found' | 'unauthenticated' | 'forbidden' | 'origin_refused' | 'state_forbids' | 'fence_lost' | 'evidence_required' | 'confirmation_needed' | 'replay_refused' | 'operation_failed' | 'contract_invalid' | 'contract_superseded' | 'config_invalid' | 'rate_limited' | 'overloaded' | 'ledger_unavailable' | 'may_be_recorded' | 'ledger_read_only' | 'ledger_foreign' | 'ledger_too_new' | 'ledger_corrupt' | 'write_conflict' | 'canceled' | 'provider_unreachable' | 'result_not_kept' | 'passed_unknown' | 'internal';
   /** How a request for an operation was answered; blocked is every refusal. */
   decision?: 'fresh' | 'replayed' | 'joined' | 'blocked' | 'escalated';
   /** What is wrong, and where: the member, line and column of a body. */
@@ -1060,6 +1060,8 @@ export interface RunDetail {
   /** Its operations, oldest first. */
   operations: Operation[];
   run: Run;
+  /** The saga whose steps its operations are; absent where it is none. */
+  saga?: Saga;
   /** What happened, in the order of time. */
   timeline: RunEvent[];
 }
@@ -1067,11 +1069,11 @@ export interface RunDetail {
 export interface RunEvent {
   actor?: string;
   at: string;
-  /** Of a run: started, finished. Of a decision: claimed, pinned, opened_anew. Of an operation: created, ended. Of an approval: its own. */
+  /** Of a run: started, finished. Of a decision: claimed, pinned, opened_anew. Of an operation: created, ended. Of an approval: its own. Of a saga's step: its state. */
   event: string;
-  /** Of the run, the decision or the operation. */
+  /** Of the run, the decision, the operation or the saga. */
   id: string;
-  kind: 'run' | 'decision' | 'operation' | 'approval';
+  kind: 'run' | 'decision' | 'operation' | 'approval' | 'saga';
   /** Of the workflow, the step or the tool. */
   name: string;
   reason?: string;
@@ -1131,6 +1133,106 @@ export interface RunStep {
   step: string;
   /** That may be called on the branch; absent where the step is to be decided. */
   tool?: string;
+}
+
+export interface Saga {
+  /** The principal that started it. */
+  actor: string;
+  /** Why it goes back, or went back. */
+  cause?: string;
+  correlation_id?: string;
+  created_at: string;
+  finished_at?: string;
+  /** Computed from tenant, name and key. */
+  id: string;
+  key: string;
+  name: string;
+  /** What it waits for from a person. */
+  note?: string;
+  /** The run that its operations are in. */
+  run: string;
+  state: 'running' | 'compensating' | 'needs_review' | 'succeeded' | 'compensated' | 'failed' | 'cancelled';
+  steps: SagaStep[];
+  updated_at: string;
+  /** How it stands, in sentences. */
+  words: string;
+}
+
+export interface SagaAnswer {
+  saga: Saga;
+}
+
+export interface SagaCancel {
+  /** Why. */
+  reason?: string;
+}
+
+export interface SagaPage {
+  /** Give it as after to get the next page; absent on the last one. */
+  next?: string;
+  sagas: Saga[];
+}
+
+export interface SagaRequest {
+  /** Follows one business event through all services. */
+  correlation_id?: string;
+  /** Names the business event: 1 to 255 visible ASCII characters. It starts one saga of the name, and the run of the same name and trigger key. */
+  key: string;
+  /** The kind of business event, such as orders.place. */
+  name: string;
+  /** In the order in which they are done. Other steps under the same key are refused. */
+  steps: SagaStepRequest[];
+}
+
+export interface SagaResolve {
+  /** Of a saga that goes back, undone: it was undone by hand; kept: its effect stays. Of one that goes forward, done. */
+  outcome: 'undone' | 'kept' | 'done';
+  /** How it is known, or why it stays so. */
+  reason: string;
+  /** The step that it waits for. */
+  step: string;
+}
+
+export interface SagaStarted {
+  /** fresh: this request started it. joined: it goes on. replayed: it has ended. */
+  decision: 'fresh' | 'replayed' | 'joined' | 'blocked' | 'escalated';
+  saga: Saga;
+}
+
+export interface SagaStep {
+  /** The operation that undoes it, once that has started. */
+  compensation?: string;
+  ended_at?: string;
+  kind: 'compensable' | 'retryable' | 'confirm_first';
+  name: string;
+  /** Its operation, once it has started. */
+  operation?: string;
+  /** Others asked for its operation: the saga does not undo it. */
+  shared?: boolean;
+  started_at?: string;
+  state: 'pending' | 'started' | 'done' | 'not_done' | 'undoing' | 'undone' | 'kept';
+  tool: string;
+  undone_at?: string;
+  why?: string;
+}
+
+export interface SagaStepRequest {
+  /** Its input. A text that is ${steps.NAME.reference} or ${steps.NAME.result.MEMBER} as a whole stands for what that earlier step had. */
+  input: unknown;
+  /** compensable: it is undone if a later step is not done. retryable: it is tried until it is done. confirm_first: it cannot be undone, and a person approves it first. Absent: compensable where something undoes the tool, retryable where it writes nothing, else confirm_first. */
+  kind?: 'compensable' | 'retryable' | 'confirm_first';
+  /** One of its saga. */
+  name: string;
+  /** The tool whose operation the step is. */
+  tool: string;
+  /** What undoes the step, in place of the contract's compensate. */
+  undo?: SagaUndoRequest;
+}
+
+export interface SagaUndoRequest {
+  /** As a step's; it may refer to the step itself. */
+  input: unknown;
+  tool: string;
 }
 
 export interface Seen {

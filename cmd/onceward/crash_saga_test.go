@@ -1,0 +1,106 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/onceward/onceward/internal/crashpoint"
+	"github.com/onceward/onceward/internal/proctest"
+	"github.com/onceward/onceward/internal/testdb"
+)
+
+// TestAServerThatDiesInASagaUndoesEachStepOnce really kills the server (SIGKILL)
+// before and after a step's claim, before a move is recorded, and before and after
+// a compensation's claim. The third step of the saga is refused, so that the two
+// before it are undone.
+func TestAServerThatDiesInASagaUndoesEachStepOnce(t *testing.T) {
+	t.Parallel()
+	proctest.Binary(t)
+	stores := map[string]struct {
+		open    func(*testing.T) string
+		passing string
+	}{
+		"sqlite":   {func(t *testing.T) string { return "sqlite:" + filepath.Join(t.TempDir(), "ledger.db") }, ":2"}, // at the second step
+		"postgres": {func(t *testing.T) string { return testdb.Postgres(t) }, ""},
+	}
+	for name, db := range stores {
+		for _, point := range crashpoint.All {
+			if !strings.HasPrefix(point, "saga.") {
+				continue
+			}
+			t.Run(name+"/"+point, func(t *testing.T) {
+				t.Parallel()
+				dieInSaga(t, db.open(t), point+db.passing)
+			})
+		}
+	}
+}
+
+// sagaSteps: two payments that are refunded, and one of an amount that its contract
+// refuses.
+const sagaSteps = `[
+ {"name":"first","tool":"payments.create","input":{"order_id":"s-1","amount":100,"currency":"EUR"}},
+ {"name":"second","tool":"payments.create","input":{"order_id":"s-2","amount":100,"currency":"EUR"}},
+ {"name":"third","tool":"payments.create","input":{"order_id":"s-3","amount":-1,"currency":"EUR"}}]`
+
+// reference is the provider's name of an operation's effect.
+func (p *people) reference(id string) string {
+	p.t.Helper()
+	var a struct {
+		Operation struct{ Reference, State string }
+	}
+	if err := json.Unmarshal([]byte(p.read("/v1/operations/"+id)), &a); err != nil || a.Operation.State != "compensated" {
+		p.t.Fatalf("the operation is %+v, %v", a, err)
+	}
+	return a.Operation.Reference
+}
+
+func dieInSaga(t *testing.T, db, point string) {
+	provider := proctest.NewProvider(t)
+	srv := proctest.NewServer(t, db, []string{simContracts(t)}, "SIM_URL="+provider.URL)
+	srv.Start(point)
+	p := &people{t: t, provider: provider, srv: srv}
+	body := fmt.Sprintf(`{"name":"orders.place","key":"s","steps":%s}`, sagaSteps)
+	_, err := proctest.Ask(t.Context(), http.MethodPost, srv.URL()+"/v1/sagas", body)
+	t.Logf("the saga was asked for: %v", err) // its answer may be lost with the server
+	if end := srv.Wait(); !strings.Contains(end, "killed") {
+		t.Fatalf("the server did not die at %s: %s", point, end)
+	}
+	srv.Start("")
+	if a, err := proctest.Ask(t.Context(), http.MethodPost, srv.URL()+"/v1/sagas", body); err != nil || a.Status/100 != 2 {
+		t.Fatalf("started again it is answered %+v, %v", a, err)
+	}
+	var page struct {
+		Sagas []struct {
+			State, Words string
+			Steps        []struct{ Operation string }
+		}
+	}
+	for until := time.Now().Add(settleMax + 30*time.Second); time.Now().Before(until); <-time.After(50 * time.Millisecond) {
+		if err := json.Unmarshal([]byte(p.read("/v1/sagas")), &page); err != nil {
+			t.Fatal(err)
+		}
+		if len(page.Sagas) == 1 && page.Sagas[0].State == "compensated" {
+			break
+		}
+	}
+	if len(page.Sagas) != 1 || page.Sagas[0].State != "compensated" {
+		t.Fatalf("the sagas are %+v", page.Sagas)
+	}
+	for i, reference := range []string{"s-1", "s-2"} {
+		if got := provider.Effects(reference); got.Count != 1 {
+			t.Errorf("%d payments of %s in %d requests, want 1", got.Count, reference, got.Requests)
+		}
+		if got := provider.Effects(p.reference(page.Sagas[0].Steps[i].Operation) + "/compensation"); got.Count != 1 {
+			t.Errorf("%d refunds of %s in %d requests, want 1", got.Count, reference, got.Requests)
+		}
+	}
+	if got := provider.Effects("s-3"); got.Count != 0 {
+		t.Errorf("%d payments of what was refused", got.Count)
+	}
+}

@@ -1,0 +1,135 @@
+package memory
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/onceward/onceward"
+	"github.com/onceward/onceward/store"
+)
+
+// keptSaga is a saga's row.
+type keptSaga struct {
+	kept
+	next time.Time
+}
+
+// PutSaga stores a saga by compare-and-set; see [onceward.SagaStore].
+func (s *Store) PutSaga(ctx context.Context, saga onceward.Saga, notes ...onceward.AuditEvent) (stored *onceward.Saga, applied bool, err error) {
+	body, err := store.EncodeSaga(&saga)
+	if err != nil {
+		return nil, false, err
+	}
+	err = s.write(ctx, "store saga", func(d *data) error {
+		next := &keptSaga{kept{saga.Revision, saga.Token, body, nil}, store.Stored(saga.NextAt)}
+		var was *kept
+		if k := d.sagas[saga.ID]; k != nil {
+			was = &k.kept
+		}
+		write, there := next.replaces(was)
+		if write {
+			d.sagas[saga.ID] = next
+			d.note(notes)
+		}
+		applied = write || there
+		stored, err = d.saga(saga.ID)
+		return err
+	})
+	return stored, applied, err
+}
+
+func (d *data) saga(id onceward.SagaID) (*onceward.Saga, error) {
+	k := d.sagas[id]
+	if k == nil {
+		return nil, nil
+	}
+	return store.DecodeSaga(id, k.revision, k.token, k.next, k.body)
+}
+
+// LoadSaga reads one; see [onceward.SagaStore].
+func (s *Store) LoadSaga(ctx context.Context, id onceward.SagaID) (saga *onceward.Saga, err error) {
+	err = s.read(ctx, "load saga", func(d *data) error {
+		saga, err = d.saga(id)
+		return err
+	})
+	return saga, err
+}
+
+// ListSagas lists a tenant's; see [onceward.SagaStore].
+func (s *Store) ListSagas(ctx context.Context, f onceward.SagaFilter) (page []*onceward.Saga, err error) {
+	newer := func(at time.Time, id onceward.SagaID, b onceward.SagaCursor) int {
+		return cmp.Or(b.CreatedAt.Compare(at), bytes.Compare(b.ID[:], id[:]))
+	}
+	err = s.read(ctx, "list sagas", func(d *data) error {
+		page = nil
+		for id := range d.sagas {
+			one, err := d.saga(id)
+			if err != nil {
+				return err
+			}
+			wanted := one.Tenant == f.Tenant && (f.Name == "" || one.Name == f.Name) && (f.State == "" || one.State == f.State)
+			if wanted && (f.After == onceward.SagaCursor{} || newer(one.CreatedAt, one.ID, f.After) > 0) {
+				page = append(page, one)
+			}
+		}
+		return nil
+	})
+	slices.SortFunc(page, func(a, b *onceward.Saga) int {
+		return newer(a.CreatedAt, a.ID, onceward.SagaCursor{CreatedAt: b.CreatedAt, ID: b.ID})
+	})
+	return page[:min(len(page), f.Limit)], err
+}
+
+// TakeSagas hands out what is due; see [onceward.SagaStore].
+func (s *Store) TakeSagas(ctx context.Context, limit int, hold time.Duration) (taken []*onceward.Saga, err error) {
+	err = s.write(ctx, "take sagas", func(d *data) error {
+		taken = nil
+		now := d.now()
+		var due []onceward.SagaID
+		for id, k := range d.sagas {
+			if !k.next.IsZero() && !k.next.After(now) {
+				due = append(due, id)
+			}
+		}
+		slices.SortFunc(due, func(a, b onceward.SagaID) int {
+			return cmp.Or(d.sagas[a].next.Compare(d.sagas[b].next), bytes.Compare(a[:], b[:]))
+		})
+		for _, id := range due[:min(len(due), limit)] {
+			d.sagas[id].next = store.Stored(now.Add(hold))
+			one, err := d.saga(id)
+			if err != nil {
+				return err
+			}
+			taken = append(taken, one)
+		}
+		return nil
+	})
+	return taken, err
+}
+
+// RescheduleSaga sets when one is looked at; see [onceward.SagaStore].
+func (s *Store) RescheduleSaga(ctx context.Context, id onceward.SagaID, revision int64, at time.Time) error {
+	return s.write(ctx, "reschedule saga", func(d *data) error {
+		if k := d.sagas[id]; k != nil && (revision == k.revision || revision == 0 && !k.next.IsZero()) {
+			k.next = store.Stored(at)
+		}
+		return nil
+	})
+}
+
+// NextSaga is when the earliest comes up; see [onceward.SagaStore].
+func (s *Store) NextSaga(ctx context.Context) (next, now time.Time, err error) {
+	err = s.read(ctx, "read next saga", func(d *data) error {
+		now = d.now()
+		for _, k := range d.sagas {
+			if !k.next.IsZero() && (next.IsZero() || k.next.Before(next)) {
+				next = k.next
+			}
+		}
+		return nil
+	})
+	return next, now, err
+}
