@@ -188,16 +188,11 @@ func listEvents(c *call) error {
 	if f.Waiting, err = c.flag("waiting"); err != nil {
 		return err
 	}
-	if s, given := c.param("after"); given {
-		at, err := decodeCursor(s)
-		if err != nil {
-			return err
-		}
-		f.After = onceward.InboxCursor{ReceivedAt: at.CreatedAt, ID: onceward.InboxID(at.ID)}
-	}
-	if f.Limit, err = c.limit(); err != nil {
+	limit, after, err := c.page()
+	if err != nil {
 		return err
 	}
+	f.Limit, f.After = limit, onceward.InboxCursor{ReceivedAt: after.CreatedAt, ID: onceward.InboxID(after.ID)}
 	events, err := c.ledger.InboxEvents(c.req.Context(), c.who, f)
 	if err != nil {
 		return err

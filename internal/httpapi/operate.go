@@ -201,14 +201,20 @@ func (c *call) limit() (int, error) {
 	return n, nil
 }
 
-func (c *call) filter() (f onceward.Filter, err error) {
-	if f.Limit, err = c.limit(); err != nil {
-		return f, err
+// page reads how long a page may be, and where it begins: behind that place.
+func (c *call) page() (limit int, after onceward.Cursor, err error) {
+	if limit, err = c.limit(); err != nil {
+		return 0, after, err
 	}
 	if s, given := c.param("after"); given {
-		if f.After, err = decodeCursor(s); err != nil {
-			return f, err
-		}
+		after, err = decodeCursor(s)
+	}
+	return limit, after, err
+}
+
+func (c *call) filter() (f onceward.Filter, err error) {
+	if f.Limit, f.After, err = c.page(); err != nil {
+		return f, err
 	}
 	if s, given := c.param("tool"); given {
 		if f.Tool, err = onceward.ParseToolName(s); err != nil {

@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"net/http"
-	"strconv"
 	"time"
 
 	"github.com/onceward/onceward"
@@ -80,7 +79,7 @@ var bulkRoutes = []route{
 		Summary: "List bulk replays, newest first, without what became of each operation.",
 		Query: []param{
 			{Name: "after", Schema: textSchema(), Doc: "The member next of the page before."},
-			{Name: "limit", Schema: map[string]any{"type": "integer", "minimum": 1, "maximum": onceward.BulkReplaysPage, "default": bulkPage}, Doc: "How many at the most."},
+			{Name: "limit", Schema: map[string]any{"type": "integer", "minimum": 1, "maximum": onceward.BulkReplaysPage, "default": DefaultPage}, Doc: "How many at the most."},
 		},
 		Answers:  []answer{{http.StatusOK, BulkPage{}, "A page. A last page may be empty."}},
 		Refusals: []onceward.Code{onceward.CodeCursorInvalid},
@@ -142,9 +141,6 @@ func (f *BulkFilter) filter() (out onceward.BulkFilter, err error) {
 	return out, nil
 }
 
-// bulkPage is how many bulk replays a page has where nothing is said.
-const bulkPage = 50
-
 // bulkReplay shows a bulk replay without its results.
 func bulkReplay(b *onceward.BulkReplay) *BulkReplay {
 	out := &BulkReplay{ID: b.ID.String(), State: string(b.State), DryRun: b.DryRun, Rate: b.Rate, Reason: b.Reason, Actor: b.By.String(), Cut: b.Cut, Sentence: b.Sentence(),
@@ -193,23 +189,11 @@ func startReplay(c *call) error {
 
 // listReplays is GET /v1/replays.
 func listReplays(c *call) error {
-	limit := bulkPage
-	if s, given := c.param("limit"); given {
-		n, err := strconv.Atoi(s)
-		if err != nil {
-			return onceward.Errorf(onceward.CodeInvalidRequest, "limit is not a number")
-		}
-		limit = n
+	limit, after, err := c.page()
+	if err != nil {
+		return err
 	}
-	var after onceward.BulkCursor
-	if s, given := c.param("after"); given {
-		at, err := decodeCursor(s)
-		if err != nil {
-			return err
-		}
-		after = onceward.BulkCursor{CreatedAt: at.CreatedAt, ID: onceward.BulkReplayID(at.ID)}
-	}
-	all, err := c.ledger.ListBulkReplays(c.req.Context(), c.who, after, limit)
+	all, err := c.ledger.ListBulkReplays(c.req.Context(), c.who, onceward.BulkCursor{CreatedAt: after.CreatedAt, ID: onceward.BulkReplayID(after.ID)}, limit)
 	if err != nil {
 		return err
 	}

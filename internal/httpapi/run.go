@@ -199,18 +199,11 @@ func startRun(c *call) error {
 
 // listRuns is GET /v1/runs.
 func listRuns(c *call) error {
-	var f onceward.RunFilter
-	var err error
-	if f.Limit, err = c.limit(); err != nil {
+	limit, after, err := c.page()
+	if err != nil {
 		return err
 	}
-	if s, given := c.param("after"); given {
-		at, err := decodeCursor(s)
-		if err != nil {
-			return err
-		}
-		f.After = onceward.RunCursor{CreatedAt: at.CreatedAt, ID: onceward.RunID(at.ID)}
-	}
+	f := onceward.RunFilter{Limit: limit, After: onceward.RunCursor{CreatedAt: after.CreatedAt, ID: onceward.RunID(after.ID)}}
 	if s, given := c.param("workflow"); given {
 		if f.Workflow, err = onceward.ParseWorkflowName(s); err != nil {
 			return err
