@@ -74,7 +74,12 @@ func (g *Gateway) relay(w http.ResponseWriter, req *http.Request, who onceward.P
 	}
 	// Why the strict parser: a member that stands twice must not mean one thing
 	// here and another there. Nor must a batch hide a call.
-	if n, err := onceward.ParseJSON(body); err != nil || n.Kind() != onceward.NodeObject {
+	n, err := onceward.ParseJSON(body)
+	if err == nil && n.Kind() == onceward.NodeArray {
+		r.batch(body)
+		return
+	}
+	if err != nil || n.Kind() != onceward.NodeObject {
 		r.refuse(http.StatusBadRequest, nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "the body is no single message"})
 		return
 	}

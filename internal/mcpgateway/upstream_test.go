@@ -362,7 +362,8 @@ func TestMessageThatMeansTwoThingsDoesNotPass(t *testing.T) {
 	t.Parallel()
 	w, d := newDesk(t, deskWrites)
 	for _, body := range []string{
-		`[` + toolCall(1, "dropAll", `{}`) + `]`,
+		`[]`, `[` + toolCall(1, "dropAll", `{}`) + `,7]`, `[{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}]`,
+		`[{"jsonrpc":"2.0","id":1,"method":"tools/list","method":"tools/call","params":{"name":"dropAll"}}]`,
 		`{"jsonrpc":"2.0","id":1,"method":"tools/list","method":"tools/call","params":{"name":"dropAll"}}`,
 		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"listTickets","name":"dropAll"}}`,
 		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":7}`, ``, `nonsense`,
@@ -410,4 +411,44 @@ func TestResultThatBreaksItsOwnSchemaIsDoneAndToldToOperators(t *testing.T) {
 			t.Errorf("%s: the timeline says %q", name, told)
 		}
 	}
+}
+
+func TestBatchIsItsMessagesOneAfterTheOther(t *testing.T) {
+	t.Parallel()
+	w, d := newDesk(t, deskWrites)
+	batch := "[" + strings.Join([]string{toolCall(1, "createTicket", `{"id":"a"}`), `{"jsonrpc":"2.0","method":"notifications/initialized"}`, toolCall(2, "createTicket", `{"id":"a"}`),
+		toolCall(3, "dropAll", `{}`), `{"jsonrpc":"2.0","id":4,"method":"tools/list"}`}, ",") + "]"
+	status, _, answer := w.post("/mcp/desk", "ada", "", batch)
+	if events := strings.Count(answer, "data: "); status != http.StatusOK || events != 4 {
+		t.Fatalf("the batch is answered %d with %d events: %s", status, events, answer)
+	}
+	for _, want := range []string{`"id":1`, `"id":2`, `"replayed":true`, `"id":3`, "unknown tool", `"id":4`, `"name":"createTicket"`} {
+		if !strings.Contains(answer, want) {
+			t.Errorf("the answer lacks %s: %s", want, answer)
+		}
+	}
+	if d.made() != 1 {
+		t.Errorf("%d tickets", d.made())
+	}
+	if status, _, answer := w.post("/mcp/desk", "ada", "", `[{"jsonrpc":"2.0","method":"notifications/initialized"}]`); status != http.StatusAccepted || answer != "" {
+		t.Errorf("notifications alone are answered %d %s", status, answer)
+	}
+	if status, answer := w.postAs("/mcp/desk", "2025-06-18", batch); status != http.StatusBadRequest || d.made() != 1 {
+		t.Errorf("where there are no batches, it is answered %d %s", status, answer)
+	}
+}
+
+// postAs sends a body under a version of the protocol.
+func (w *world) postAs(path, version, body string) (int, string) {
+	w.Helper()
+	req, err := http.NewRequestWithContext(w.Context(), http.MethodPost, w.server.URL+path, strings.NewReader(body))
+	w.must(err)
+	req.Header.Set("Mcp-Protocol-Version", version)
+	req.Header.Set("Authorization", "Bearer ada")
+	res, err := http.DefaultClient.Do(req)
+	w.must(err)
+	defer res.Body.Close()
+	answer, err := io.ReadAll(res.Body)
+	w.must(err)
+	return res.StatusCode, string(answer)
 }
