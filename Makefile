@@ -157,7 +157,7 @@ $(CLIENT_BUILT): $(CLIENT_PACKAGES) $(wildcard clients/typescript/src/*.ts) clie
 N8N := tools/n8n/node_modules/n8n/bin/n8n
 
 .PHONY: n8n
-n8n: $(N8N) ## run the example workflow in a real n8n (3 GB to install; asked for by name only)
+n8n: $(N8N) ## run the example workflow in a real n8n (4 GB to install; asked for by name only)
 	go test -tags n8n -count=1 -timeout $(TEST_TIMEOUT) $(TESTFLAGS) -run N8n ./examples/clients
 
 $(N8N):
