@@ -46,15 +46,14 @@ func (g *Gateway) agrees(req *http.Request, who onceward.Principal, scope string
 	if err != nil || json.Unmarshal(body, &m) != nil {
 		return nil, nil // the SDK says what is wrong with it
 	}
+	if isTaskMethod(m.Method) && m.Params.TaskID != "" && req.Header.Get(nameHeader) != m.Params.TaskID {
+		return m.ID, headerMismatch("Mcp-Name does not name the task of the body")
+	}
 	return m.ID, g.headersAgree(req, &m, who, scope)
 }
 
-// headersAgree compares the headers of a message of the stateless era with it.
+// headersAgree compares the headers of a call's parameters with its arguments.
 func (g *Gateway) headersAgree(req *http.Request, m *message, who onceward.Principal, scope string) error {
-	header := req.Header
-	if isTaskMethod(m.Method) && m.Params.TaskID != "" && header.Get(nameHeader) != m.Params.TaskID {
-		return headerMismatch("Mcp-Name does not name the task of the body")
-	}
 	if m.Method != "tools/call" || m.Params.Name == StatusTool {
 		return nil
 	}
@@ -66,7 +65,7 @@ func (g *Gateway) headersAgree(req *http.Request, m *message, who onceward.Princ
 	if shown == nil {
 		return nil
 	}
-	return paramsAgree(header, shown.get("inputSchema"), m.Params.Arguments)
+	return paramsAgree(req.Header, shown.get("inputSchema"), m.Params.Arguments)
 }
 
 // paramsAgree compares the headers of parameters with the arguments.

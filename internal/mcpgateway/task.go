@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -34,8 +33,10 @@ const (
 	pollMax = time.Minute
 )
 
-// isTaskMethod reports whether a method is about tasks.
-func isTaskMethod(method string) bool { return strings.HasPrefix(method, "tasks/") }
+// isTaskMethod reports whether a method is one about tasks that there is here.
+func isTaskMethod(method string) bool {
+	return method == methodTaskGet || method == methodTaskUpdate || method == methodTaskCancel
+}
 
 // taskParams are those of every method about tasks.
 type taskParams struct {
