@@ -95,6 +95,7 @@ func (l *Ledger) build(op *Operation, fs []fact, at time.Time) (*Change, []Conse
 	}
 	c := &Change{Unshown: unshown, Before: op.Version, After: next, Records: records, Slim: next.Retired && !op.Retired}
 	c.After.Version, c.After.Token = op.Version+1, newToken()
+	c.Events = l.emit(op, &c.After, at)
 	if c.Due = DueFor(&c.After); c.Due == nil {
 		c.DueGone = op.Version > 0 && DueFor(op) != nil
 	}

@@ -37,6 +37,9 @@ type Options struct {
 	// CheckOutput holds the output of a decision to a JSON Schema that its request
 	// brought (contract.CheckOutput); nil: such requests are refused.
 	CheckOutput func(schema, output []byte) error
+	// Emit says which events operations emit of themselves, by type (OperationEvents
+	// lists them); nil: none. An event is stored by the commit of what it tells of.
+	Emit func(eventType string) bool
 	// Meter is told what is counted and measured; nil: nobody is.
 	Meter Meter
 	// Tracer is told of every exchange with a provider; nil: nobody is.

@@ -32,6 +32,10 @@ const (
 	MetricStopped
 	MetricLedgerUp
 	MetricBacklogAge
+	MetricOutboxEvents
+	MetricOutboxBehind
+	MetricOutboxLag
+	MetricOutboxAside
 	MetricBuild
 	metricsEnd
 )

@@ -39,6 +39,7 @@ type config struct {
 	MCP       mcpConfig     `yaml:"mcp"`
 	Metrics   string        `yaml:"metrics_listen"`
 	Monitor   time.Duration `yaml:"monitor"`
+	Sinks     []sinkConfig  `yaml:"sinks"`
 }
 
 // The defaults.
@@ -97,7 +98,7 @@ func (cfg *config) readFile(c *cobra.Command) error {
 	dec := yaml.NewDecoder(bytes.NewReader(data), yaml.Strict())
 	if err := dec.Decode(cfg); err != nil {
 		return &onceward.Error{Code: onceward.CodeConfigInvalid, Op: "read configuration", Message: name + ": " + yaml.FormatError(err, false, false),
-			Hint: "the members are db, listen, contracts, server, token, token_file, drain, log_level, auth, tls_cert, tls_key, behind_tls_proxy, hosts, oidc, audit, keep, sign_off, metrics_listen, monitor and mcp"}
+			Hint: "the members are db, listen, contracts, server, token, token_file, drain, log_level, auth, tls_cert, tls_key, behind_tls_proxy, hosts, oidc, audit, keep, sign_off, metrics_listen, monitor, sinks and mcp"}
 	}
 	return nil
 }

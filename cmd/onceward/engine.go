@@ -17,6 +17,7 @@ import (
 	"github.com/onceward/onceward/internal/telemetry"
 	"github.com/onceward/onceward/provider/httpcall"
 	"github.com/onceward/onceward/provider/mcpcall"
+	"github.com/onceward/onceward/relay"
 	"github.com/onceward/onceward/worker"
 )
 
@@ -37,6 +38,7 @@ type engine struct {
 	tracer   *telemetry.Tracer // nil: nobody wants spans
 	stop     context.CancelFunc
 	finished func()
+	sinks    []relay.Publisher
 }
 
 // startEngine opens the ledger and puts the contracts in force. force lets a
@@ -74,10 +76,13 @@ func (e *engine) start(ctx context.Context, cfg config, set inForce, force bool)
 	if err != nil {
 		return err
 	}
+	if err := checkSinks(cfg.Sinks); err != nil {
+		return err
+	}
 	if err := e.activate(ctx, set, force); err != nil {
 		return err
 	}
-	opts := onceward.Options{Store: e.store, Writer: e.group, Inbox: committer.NewInbox(e.store), Tools: e.tools, Provider: switchboard{http: e.client, mcp: e.mcp.client}, Log: e.log, Meter: e.metrics, CheckOutput: contract.CheckOutput, CrashPoint: crashpoint.FromEnv()}
+	opts := onceward.Options{Store: e.store, Writer: e.group, Inbox: committer.NewInbox(e.store), Tools: e.tools, Provider: switchboard{http: e.client, mcp: e.mcp.client}, Log: e.log, Meter: e.metrics, CheckOutput: contract.CheckOutput, CrashPoint: crashpoint.FromEnv(), Emit: emitFor(cfg.Sinks)}
 	if e.tracer, err = telemetry.NewTracer(ctx, versionText(), os.Getenv, e.log); err != nil {
 		return err
 	}
@@ -101,6 +106,12 @@ func (e *engine) start(ctx context.Context, cfg config, set inForce, force bool)
 		worker.NewSeal(auditor), worker.NewTally(e.ledger), worker.NewBacklog(e.ledger, clock), worker.NewInbox(e.ledger), worker.NewInboxDrop(e.ledger)}
 	if cfg.Monitor > 0 {
 		all = append(all, worker.NewMonitor(e.ledger, cfg.Monitor))
+	}
+	relays, sinks, err := e.relays(cfg.Sinks)
+	e.sinks, all = sinks, append(all, relays...)
+	if err != nil {
+		stop()
+		return err
 	}
 	wait := worker.Start(loops, clock, e.log, worker.Metered(e.metrics, all...)...)
 	e.stop, e.finished = stop, func() { wait(); due.Wait() }
@@ -171,7 +182,7 @@ func (e *engine) release() error {
 	e.group.Close()
 	e.mcp.client.Close()
 	e.client.Close()
-	return e.store.Close()
+	return errors.Join(closePublishers(e.sinks), e.store.Close())
 }
 
 // inForce is what files and folders of contracts put in force.

@@ -24,6 +24,7 @@ type Server struct {
 	Listen string   // address
 	Env    []string // besides the test's own
 	Args   []string // contract paths
+	Config string   // configuration file; empty: none
 
 	mu   sync.Mutex
 	cmd  *exec.Cmd
@@ -73,6 +74,9 @@ func (s *Server) TryStart(crash string) error {
 	args := []string{"serve", "--db", s.DB, "--listen", s.Listen, "--log-level", "warn"}
 	for _, c := range s.Args {
 		args = append(args, "--contracts", c)
+	}
+	if s.Config != "" {
+		args = append(args, "--config", s.Config)
 	}
 	bin, err := build()
 	if err != nil {

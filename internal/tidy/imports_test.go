@@ -42,6 +42,10 @@ var directions = []direction{
 	{"provider/providertest", root, "the suite knows the port, so that every provider can run it"},
 	{"committer", root, "it stands between the ledger and any store"},
 	{"worker", root, "loops step the ledger and know none of its surroundings"},
+	{"relay", root, "it hands on what the outbox holds, and knows no destination"},
+	{"relay/webhook", []string{".", "relay"}, "a destination knows the relay and no other destination"},
+	{"relay/watermill", []string{".", "relay"}, "a destination knows the relay and no other destination"},
+	{"relay/*", []string{".", "relay", "relay/watermill"}, "a broker is reached by Watermill, and knows no other broker"},
 	{"oncewardtest", root, "embedders get the root's fakes and nothing else"},
 	{"catalog", []string{".", "contract"}, "contracts for real providers, and what loads them"},
 	{"internal/*", root, "an inner package knows the root and no other inner package"},
@@ -51,6 +55,7 @@ var directions = []direction{
 	{"internal/freeport", nothing, "whoever tells a program where to listen may use it, so it knows nobody"},
 	{"internal/testneed", nothing, "any test may use it, so it knows nobody"},
 	{"internal/testdb", []string{"internal/freeport", "internal/testneed"}, "any test may use it, so it knows nothing that a test could be about"},
+	{"internal/testbroker", []string{"internal/freeport", "internal/testneed"}, "any test may use it, so it knows nothing that a test could be about"},
 	{"internal/faultproxy", nothing, "faults are put between two that do not know of it"},
 	{"internal/simprovider", nothing, "the judge of effects must not share code with the judged"},
 	{"internal/sim", nothing, "the judge of effects must not share code with the judged"},
@@ -72,7 +77,7 @@ var importableByAll = map[string]string{
 var stores = []string{"store/memory", "store/sqlite", "store/postgres"}
 
 // testOnly are packages for tests; a program that is not a test needs none.
-var testOnly = []string{"store/storetest", "provider/providertest", "oncewardtest", "internal/testdb", "internal/testneed", "internal/proctest", "internal/tidy", "internal/linear"}
+var testOnly = []string{"store/storetest", "provider/providertest", "oncewardtest", "internal/testdb", "internal/testbroker", "internal/testneed", "internal/proctest", "internal/tidy", "internal/linear"}
 
 // rowOf finds the row that governs a package, the one furthest down the tree.
 // The root's row governs the root alone.
@@ -231,8 +236,13 @@ var homes = []home{
 	{"github.com/modelcontextprotocol/go-sdk", []string{"internal/mcpgateway", "provider/mcpcall", "bench"}, "only the gateway and the provider behind it speak MCP"},
 	{"github.com/prometheus", []string{"internal/telemetry"}, "only the exporter knows how metrics are read"},
 	{"go.opentelemetry.io", []string{"internal/telemetry"}, "only the exporter knows how spans are sent"},
+	{"github.com/ThreeDotsLabs", []string{"relay"}, "only relays and consumers speak to brokers"},
+	{"github.com/nats-io", []string{"relay/nats", "internal/testbroker"}, "only its relay speaks to NATS"},
+	{"github.com/rabbitmq", []string{"relay/rabbitmq"}, "only its relay speaks to RabbitMQ"},
+	{"github.com/IBM/sarama", []string{"relay/kafka"}, "only its relay speaks to Kafka"},
+	{"github.com/twmb", []string{"internal/testbroker"}, "only the brokers of tests speak for Kafka"},
 	{"github.com/spf13/cobra", []string{"cmd"}, "only commands know how commands are parsed"},
-	{"testing", []string{"store/storetest", "provider/providertest", "oncewardtest", "internal/testdb", "internal/testneed", "internal/proctest"}, "testing does not belong into a program"},
+	{"testing", []string{"store/storetest", "provider/providertest", "oncewardtest", "internal/testdb", "internal/testbroker", "internal/testneed", "internal/proctest"}, "testing does not belong into a program"},
 }
 
 var dependencyHomes = rule{
