@@ -122,6 +122,13 @@ verify: ## fail if a generated file is not what make generate writes
 	fi; \
 	go mod verify
 
+# Modules of their own, so that the core carries none of the engines.
+INTEGRATIONS := river dbos temporal
+
+.PHONY: integrations
+integrations: bin/withpg ## run the wrappers for River, DBOS and Temporal, around them a throw-away PostgreSQL
+	bin/withpg -set fsync=$(PG_FSYNC) -- sh -e -c 'for m in $(INTEGRATIONS); do (cd integrations/$$m && go vet ./... && go test -count=1 -timeout 90s $(TESTFLAGS) ./...); done'
+
 RADICALE := $(shell command -v radicale)
 STRIPE   := tools/stripe/node_modules/.bin/stripe-stateful-mock
 SENDERS  := tools/senders/node_modules/stripe/package.json

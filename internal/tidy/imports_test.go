@@ -63,6 +63,7 @@ var directions = []direction{
 	{"internal/proctest", []string{".", "internal/freeport", "internal/simprovider"}, "it runs the built program against the provider, as processes"},
 	{"internal/drill", []string{".", "contract", "internal/faultproxy"}, "it puts faults between the program and a provider, and asks the contract what there is"},
 	{"internal/tidy", nothing, "it reads the others and runs none of them"},
+	{"integrations/*", root, "an engine's wrapper knows the ledger and no other engine"},
 	{"cmd/onceward", everything, "it wires"},
 	{"examples", everything, "an example wires as its reader will"},
 	{"bench", everything, "a measurement wires what it measures"},
