@@ -8,12 +8,14 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"sync"
 	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/onceward/onceward"
+	"github.com/onceward/onceward/internal/notify"
 	"github.com/onceward/onceward/internal/webserver"
 )
 
@@ -23,7 +25,8 @@ func newServe() *cobra.Command {
 		Use: "serve", Short: "Run the server", Args: cobra.NoArgs,
 		Long: "Serves the HTTP API. Beyond loopback it wants credentials demanded (--auth required, or oidc in the\n" +
 			"configuration) and TLS. SIGHUP loads contracts and certificate anew: operations that live keep\n" +
-			"theirs, and a broken file changes nothing. SIGTERM drains: running attempts end and are recorded.",
+			"theirs, and a broken file changes nothing. SIGTERM drains: running attempts end and are recorded.\n" +
+			"Under systemd (Type=notify) it says when it is ready, that it lives (WatchdogSec), and when it drains.",
 		Example: "  onceward serve --contracts ./contracts\n  onceward serve --db postgres://onceward@localhost/onceward --contracts ./contracts",
 		RunE: func(c *cobra.Command, _ []string) error {
 			cfg, err := loadConfig(c)
@@ -92,6 +95,8 @@ func serve(ctx context.Context, c *cobra.Command, cfg config, force bool) error 
 	stopReload := e.reloadOnHangup(ctx, cfg.Contracts, force, a.reload)
 	defer stopReload()
 	served := srv.serve()
+	stopTelling := e.tellManager(ctx, a.scheme()+l.Addr().String())
+	defer stopTelling()
 	select {
 	case err = <-served:
 	case <-ctx.Done():
@@ -115,6 +120,36 @@ func drain(srv servers, l *onceward.Ledger, within time.Duration) error {
 		return fmt.Errorf("requests that were still under way after %s were cut off: their operations are settled by whoever comes next", within)
 	}
 	return err
+}
+
+// tellManager tells the service manager, if there is one, that the server is ready
+// and then that it lives, until stop; and once the context ends, that it drains.
+func (e *engine) tellManager(ctx context.Context, address string) (stop func()) {
+	m, err := notify.Open(os.Getenv, os.Getpid())
+	if err == nil {
+		err = m.Ready("serving on " + address)
+	}
+	if err != nil {
+		e.log.Warn("the service manager is not told", "error", err)
+	}
+	living, cancel := context.WithCancel(context.WithoutCancel(ctx)) // a drain is life, too
+	var telling sync.WaitGroup
+	telling.Go(func() { m.Watch(living, e.alive) })
+	stopping := context.AfterFunc(ctx, func() { _ = m.Stopping() })
+	return func() {
+		stopping()
+		cancel()
+		telling.Wait()
+		m.Close()
+	}
+}
+
+// alive reports whether the process can do anything: the locks of its contracts
+// are free and its goroutines run. A ledger that cannot be reached is no reason:
+// starting anew would not mend it.
+func (e *engine) alive(context.Context) bool {
+	e.ledger.Tools() // hangs where they do
+	return true
 }
 
 // reloadOnHangup loads the contracts and the certificate anew at each SIGHUP.

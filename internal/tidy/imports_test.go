@@ -52,6 +52,7 @@ var directions = []direction{
 	{"internal/proxy", []string{".", "contract"}, "contracts say what a request means, and whoever serves it says who asks"},
 	{"internal/crashpoint", nothing, "anybody may name a crash point, so it knows nobody"},
 	{"internal/webhook", nothing, "a signature is bytes, a secret and a time, so it knows nobody"},
+	{"internal/notify", nothing, "how a process is says nothing of what it does"},
 	{"internal/freeport", nothing, "whoever tells a program where to listen may use it, so it knows nobody"},
 	{"internal/testneed", nothing, "any test may use it, so it knows nobody"},
 	{"internal/testdb", []string{"internal/freeport", "internal/testneed"}, "any test may use it, so it knows nothing that a test could be about"},
