@@ -182,6 +182,27 @@ $(MCP): $(wildcard examples/mcp/npm/*)
 	npm install --no-audit --no-fund --ignore-scripts --prefix tools/mcp
 	touch $@
 
+NFPM := $(shell go env GOPATH)/bin/nfpm-v2.45.2/nfpm
+
+$(NFPM):
+	GOBIN=$(@D) go install github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.45.2
+
+.PHONY: release
+release: $(NFPM) ## build programs, lists of their parts, Debian packages and checksums into dist/
+	NFPM=$(NFPM) packaging/release.sh dist
+
+.PHONY: reproduce
+reproduce: $(NFPM) ## build a release twice, apart from each other, and compare every byte
+	NFPM=$(NFPM) packaging/reproduce.sh
+
+.PHONY: image
+image: build ## build the container image from scratch, without a daemon, and run it
+	CHECK=yes packaging/image/build.sh bin/onceward bin/onceward-image.tar
+
+.PHONY: kubernetes
+kubernetes: ## read the Kubernetes manifests as the API server's own types do, strictly
+	cd deploy/kubernetes && go test ./...
+
 .PHONY: clean
 clean: ## remove what this file builds
-	rm -rf bin
+	rm -rf bin dist

@@ -66,6 +66,7 @@ var directions = []direction{
 	{"internal/tidy", nothing, "it reads the others and runs none of them"},
 	{"integrations/*", root, "an engine's wrapper knows the ledger and no other engine"},
 	{"cmd/onceward", everything, "it wires"},
+	{"packaging", nothing, "it packs what is built and knows none of it"},
 	{"examples", everything, "an example wires as its reader will"},
 	{"bench", everything, "a measurement wires what it measures"},
 }
