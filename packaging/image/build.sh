@@ -16,10 +16,11 @@ cp /etc/ssl/certs/ca-certificates.crt "$work/context/"
 find "$work/context" -exec touch -d "@$epoch" {} +
 run() { buildah --storage-driver vfs --root "$work/root" --runroot "$work/runroot" "$@"; }
 run bud --isolation chroot --timestamp "$epoch" -f packaging/image/Containerfile -t onceward:release "$work/context" >&2
-rm -f "$out"
-run push onceward:release "oci-archive:$out:onceward:release" >&2
+run push onceward:release "oci:$work/oci:onceward:release" >&2
+tar --sort=name --mtime="@$epoch" --owner=0 --group=0 --numeric-owner -C "$work/oci" -cf "$out" .
 if [ "${CHECK:-}" = yes ]; then # does it run?
   container=$(run from onceward:release)
   run run --isolation chroot "$container" -- /onceward version
+  run run --isolation chroot "$container" -- /onceward migrate
   run run --isolation chroot "$container" -- /onceward doctor
 fi
