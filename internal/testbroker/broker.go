@@ -3,6 +3,7 @@ package testbroker
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -95,7 +96,7 @@ func brokerd(tb testing.TB, kind string) *Broker {
 	}
 	p, dir := port(tb), tb.TempDir()
 	return run(tb, &Broker{Addr: address(p), start: func() (*child, error) {
-		cmd := exec.Command(bin, kind, strconv.Itoa(p), dir)
+		cmd := exec.CommandContext(context.Background(), bin, kind, strconv.Itoa(p), dir) // Kill ends it
 		out, err := cmd.StdoutPipe()
 		if err != nil {
 			return nil, err
@@ -107,7 +108,7 @@ func brokerd(tb testing.TB, kind string) *Broker {
 		line, err := bufio.NewReader(out).ReadString('\n')
 		if err != nil || line != "ready\n" {
 			c.kill()
-			return nil, fmt.Errorf("%s did not come up: %q, %v", kind, line, err)
+			return nil, errors.Join(fmt.Errorf("%s did not come up: it says %q", kind, line), err)
 		}
 		return c, nil
 	}})
@@ -118,7 +119,7 @@ func address(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Ito
 // build builds brokerd once a test process, into the module's bin folder, from
 // where the next one takes what has not changed.
 var build = sync.OnceValues(func() (string, error) {
-	root, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/onceward/onceward").Output()
+	root, err := exec.CommandContext(context.Background(), "go", "list", "-m", "-f", "{{.Dir}}", "github.com/onceward/onceward").Output()
 	if err != nil {
 		return "", err
 	}
@@ -127,7 +128,7 @@ var build = sync.OnceValues(func() (string, error) {
 	// Why a name of its own first: test processes that build at once never run a
 	// half-written file.
 	own := bin + "." + strconv.Itoa(os.Getpid())
-	cmd := exec.Command("go", "build", "-o", own, ".")
+	cmd := exec.CommandContext(context.Background(), "go", "build", "-o", own, ".")
 	cmd.Dir = filepath.Join(dir, "internal", "testbroker", "brokerd")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-mod=mod", "GOWORK=off")
 	if out, err := cmd.CombinedOutput(); err != nil {

@@ -1,6 +1,7 @@
 package testbroker
 
 import (
+	"context"
 	"os"
 	"os/exec"
 	"os/user"
@@ -83,7 +84,7 @@ func (r *rabbit) ownFolder() error {
 }
 
 func (r *rabbit) command(name string, args ...string) *exec.Cmd {
-	cmd := exec.Command(name, args...)
+	cmd := exec.CommandContext(context.Background(), name, args...) // whoever starts it kills it
 	in := func(name string) string { return filepath.Join(r.dir, name) }
 	cmd.Env = append(os.Environ(), "HOME="+r.dir, "RABBITMQ_MNESIA_BASE="+in("mnesia"), "RABBITMQ_LOG_BASE="+in("log"), "RABBITMQ_NODENAME=onceward"+strconv.Itoa(r.port)+"@localhost",
 		"RABBITMQ_NODE_IP_ADDRESS=127.0.0.1", "RABBITMQ_NODE_PORT="+strconv.Itoa(r.port), "RABBITMQ_DIST_PORT="+strconv.Itoa(r.dist), "RABBITMQ_PID_FILE="+in("pid"),
