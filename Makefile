@@ -206,6 +206,14 @@ reproduce: $(NFPM) ## build a release twice, apart from each other, and compare 
 image: build ## build the container image from scratch, without a daemon, and run it
 	CHECK=yes packaging/image/build.sh bin/onceward bin/onceward-image.tar
 
+.PHONY: service
+service: release ## start the Debian package under a real systemd in a container (root, mmdebstrap, systemd-container)
+	packaging/debian/try.sh dist/onceward_*_$$(dpkg --print-architecture).deb
+
+.PHONY: unit
+unit: ## check the systemd unit: its words, and that it exposes little
+	systemd-analyze security --offline=true --threshold=15 --no-pager packaging/debian/onceward.service | tail -1
+
 .PHONY: kubernetes
 kubernetes: ## read the Kubernetes manifests as the API server's own types do, strictly
 	cd deploy/kubernetes && go test ./...
