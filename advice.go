@@ -89,7 +89,7 @@ func AdviceFor(err error) Advice {
 // code's own advice instead; the rest belongs into the log.
 func (c Code) ForOperators() bool {
 	switch c {
-	case CodeLedgerUnavailable, CodeMayBeRecorded, CodeLedgerReadOnly, CodeLedgerForeign, CodeLedgerTooNew, CodeLedgerCorrupt,
+	case CodeLedgerUnavailable, CodeMayBeRecorded, CodeLedgerReadOnly, CodeLedgerForeign, CodeLedgerTooNew, CodeLedgerBehind, CodeLedgerCorrupt,
 		CodeContractInvalid, CodeContractSuperseded, CodeConfigInvalid, CodeInternal:
 		return true
 	case CodeInvalidRequest, CodeInvalidInput, CodeTooLarge, CodeUnsupportedMedia, CodeUnsupportedPolicy, CodeCursorInvalid,
@@ -141,6 +141,8 @@ func (c Code) Advice() Advice {
 		return Advice{Retryable: true, Sentence: "This request did nothing. Ask again later with the same key."}
 	case CodeLedgerUnavailable, CodeLedgerReadOnly:
 		return Advice{Retryable: true, Sentence: "This request did nothing: the ledger cannot record it, so the provider was not called. Ask again later with the same key."}
+	case CodeLedgerBehind:
+		return Advice{Retryable: true, Sentence: "This request did nothing: the ledger was restored, and takes no writes until somebody has recovered it. Ask again later with the same key."}
 	case CodeLedgerForeign, CodeLedgerTooNew:
 		return Advice{Sentence: "This request did nothing: the ledger's database is not one that this server may use."}
 	case CodeMayBeRecorded, CodeCanceled:

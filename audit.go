@@ -51,6 +51,9 @@ const (
 	AuditUnsafeRetry         AuditAction = "unsafe_retry"
 	AuditTrailExported       AuditAction = "audit_exported"
 	AuditTrailPruned         AuditAction = "audit_pruned"
+	AuditLedgerBackedUp      AuditAction = "ledger_backed_up"
+	AuditLedgerRestored      AuditAction = "ledger_restored"
+	AuditLedgerRecovered     AuditAction = "ledger_recovered"
 )
 
 // AuditEvent is one line of the audit trail: who did what to what, when and why.

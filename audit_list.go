@@ -2,15 +2,26 @@ package onceward
 
 import (
 	"context"
+	"strings"
 	"time"
 )
 
 // AuditFilter selects lines of the trail. Zero fields select everything.
 type AuditFilter struct {
-	From  time.Time // inclusive
-	To    time.Time // exclusive
-	After AuditCursor
-	Limit int // 1 to MaxPage; a page ends with the commit that fills it
+	From    time.Time // inclusive
+	To      time.Time // exclusive
+	Actor   string    // who did it, as AuditEvent.Actor
+	Action  AuditAction
+	Subject string
+	People  bool // only what was done by a principal, and no change that a replica made by itself
+	After   AuditCursor
+	Limit   int // 1 to MaxPage; a page ends with the commit that fills it
+}
+
+// selects reports whether the filter selects a line, its time excepted.
+func (f *AuditFilter) selects(l *AuditLine) bool {
+	return (f.Actor == "" || l.Actor == f.Actor) && (f.Action == "" || l.Action == f.Action) && (f.Subject == "" || l.Subject == f.Subject) &&
+		(!f.People || strings.Contains(l.Actor, ":"))
 }
 
 // AuditCursor is a place in both sources.
@@ -38,8 +49,9 @@ type AuditLine struct {
 const auditScan = 20
 
 // Audit returns a page of the tenant's audit trail, oldest first, and where to go
-// on; a zero cursor: there is nothing behind it now. What concerns every tenant is
-// in it.
+// on; a zero cursor: there is nothing behind it now. A page may be short, or empty,
+// and have a place at which to go on: it looks at a bounded number of rows. What
+// concerns every tenant is in it.
 func (l *Ledger) Audit(ctx context.Context, p Principal, f AuditFilter) ([]AuditLine, AuditCursor, error) {
 	if err := Authorize(p, ActionReadAudit); err != nil {
 		return nil, AuditCursor{}, err
@@ -70,7 +82,11 @@ func (l *Ledger) Audit(ctx context.Context, p Principal, f AuditFilter) ([]Audit
 		if row.At.Before(f.From) || !f.To.IsZero() && !row.At.Before(f.To) {
 			continue
 		}
-		lines = appendLines(lines, row, p.Tenant)
+		for _, line := range appendLines(nil, row, p.Tenant) {
+			if f.selects(&line) {
+				lines = append(lines, line)
+			}
+		}
 	}
 	if err := l.giveReasons(ctx, lines); err != nil {
 		return nil, AuditCursor{}, err

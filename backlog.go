@@ -39,6 +39,17 @@ type BacklogStore interface {
 	// Waiting returns at most limit operations of all tenants that the due table
 	// has in a state, oldest first.
 	Waiting(ctx context.Context, s State, limit int) ([]*Operation, error)
+	// CountWaiting counts a tenant's rows of the due table in each of the states,
+	// up to most of each, and names the oldest, in the order of the states.
+	CountWaiting(ctx context.Context, t Tenant, states []State, most int) ([]Waiting, error)
+}
+
+// Waiting is how many operations of a tenant are in a state off the happy path.
+type Waiting struct {
+	State  State
+	Count  int         // the most that were to be counted: that many or more
+	Oldest OperationID // by creation; zero: none
+	Since  time.Time   // creation of the oldest; zero: none
 }
 
 // overdueLooked is how many unknown outcomes are looked at one by one.

@@ -190,6 +190,9 @@ func record(before, after *Operation, f fact, version int64, at time.Time) Recor
 
 // write commits a change, learns the database's clock, and wakes who waits.
 func (l *Ledger) write(ctx context.Context, c *Change) (stored *Operation, applied bool, err error) {
+	if err := l.Refusal(); err != nil {
+		return nil, false, err
+	}
 	began := l.opts.Clock.Now()
 	r, err := l.writer.Write(ctx, c)
 	if c.After.Parked == ParkToolPaused && (err == nil || Is(err, CodeMayBeRecorded)) {

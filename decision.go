@@ -247,6 +247,9 @@ func (l *Ledger) openRun(ctx context.Context, t Tenant, id RunID) (*Run, error) 
 // putDecision is PutDecision that is run again while nobody knows whether it is
 // recorded. It wakes whoever of this process waits for the step.
 func (l *Ledger) putDecision(ctx context.Context, d StepDecision, notes ...AuditEvent) (stored *StepDecision, applied bool, err error) {
+	if err := l.Refusal(); err != nil {
+		return nil, false, err
+	}
 	for range putTries {
 		if stored, applied, err = l.store.PutDecision(context.WithoutCancel(ctx), d, notes...); !Is(err, CodeMayBeRecorded) {
 			break

@@ -115,7 +115,10 @@ func (l *Ledger) fence(op *Operation, lease time.Time) error {
 	if sw, paused := l.switches.find(op.Tenant, op.Tool); paused {
 		return &Error{Code: CodeStateForbids, Op: "send attempt", OperationID: op.ID, Message: "the tool is paused: " + sw.Reason}
 	}
-	return op.MaySend(l.clock.now())
+	if err := op.MaySend(l.clock.now()); err != nil {
+		return err
+	}
+	return l.see(op)
 }
 
 // toLedgerTime converts the evidence's instants, which are local, to ledger time.

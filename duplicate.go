@@ -32,10 +32,11 @@ func (l *Ledger) sameAgain(ctx context.Context, in *Intent, op *Operation, wait 
 	first := op.State
 	if op.State == StateAwaitingApproval || op.AskedInVain() {
 		var err error
-		// Why no refusal where the ledger cannot be read: the row may be this very
-		// request's (see awaitOurs). The next request asks anew.
+		// Why no refusal where the ledger cannot be read, or where only other
+		// processes have the contract in force: the row may be this very request's
+		// (see awaitOurs). The next request asks anew.
 		switch op, err = l.askAgain(ctx, in, op); {
-		case Is(err, CodeLedgerUnavailable):
+		case Is(err, CodeLedgerUnavailable), Is(err, CodeContractSuperseded):
 			l.log.Warn("not asked anew", about(op, "error", err)...)
 		case err != nil:
 			return nil, err

@@ -65,6 +65,7 @@ const (
 	CodeLedgerReadOnly      Code = "ledger_read_only"     // the database does not take writes
 	CodeLedgerForeign       Code = "ledger_foreign"       // the database belongs to another application
 	CodeLedgerTooNew        Code = "ledger_too_new"       // the database was migrated by a newer version
+	CodeLedgerBehind        Code = "ledger_behind"        // the ledger is older than its own dispatches: it was restored
 	CodeLedgerCorrupt       Code = "ledger_corrupt"       // a stored row cannot be read back
 	CodeWriteConflict       Code = "write_conflict"       // compare-and-set lost; load again
 	CodeCanceled            Code = "canceled"             // the caller stopped waiting
@@ -83,7 +84,7 @@ var AllCodes = []Code{
 	CodeMethodNotAllowed, CodeTokenNotFound, CodeUnauthenticated, CodeForbidden, CodeOriginRefused, CodeStateForbids, CodeFenceLost,
 	CodeEvidenceRequired, CodeConfirmationNeeded, CodeReplayRefused, CodeOperationFailed, CodeContractInvalid,
 	CodeContractSuperseded, CodeConfigInvalid, CodeRateLimited, CodeOverloaded, CodeLedgerUnavailable, CodeMayBeRecorded,
-	CodeLedgerReadOnly, CodeLedgerForeign, CodeLedgerTooNew, CodeLedgerCorrupt, CodeWriteConflict, CodeCanceled,
+	CodeLedgerReadOnly, CodeLedgerForeign, CodeLedgerTooNew, CodeLedgerBehind, CodeLedgerCorrupt, CodeWriteConflict, CodeCanceled,
 	CodeProviderUnreachable, CodeResultNotKept, CodePassedUnknown, CodeInternal,
 }
 

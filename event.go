@@ -127,7 +127,9 @@ type ApprovalReminded struct {
 // AttemptStarted: a worker takes the lease. It is committed before any byte is sent.
 type AttemptStarted struct {
 	Owner      string
+	Began      time.Time // when it may have begun, for one that a restore forgot; zero: now
 	LeaseUntil time.Time
+	Free       bool   // does not count against the budget
 	Contract   string // version in force; compared where the first attempt needs an approval
 	ClaimToken string // remote attempts only
 	SecretHash []byte // remote attempts only

@@ -44,6 +44,9 @@ type Options struct {
 	Meter Meter
 	// Tracer is told of every exchange with a provider; nil: nobody is.
 	Tracer Tracer
+	// Witness remembers dispatches outside of the ledger; nil: an older ledger is not
+	// found out.
+	Witness Witness
 	// Alarm is called when somebody has to know; nil: logged only.
 	Alarm func(op *Operation, reason string)
 }
@@ -70,6 +73,7 @@ type Ledger struct {
 	tallies  tallies
 	meter    Meter
 	backlog  backlog
+	behind   behind
 	sagas    movedSagas
 	beating  chan struct{} // holds a token while a beat is under way
 	wake     chan struct{}
@@ -127,6 +131,9 @@ func (l *Ledger) Start(ctx context.Context) error {
 	if _, _, err := l.Beat(ctx); err != nil {
 		return err
 	}
+	if err := l.LookBehind(ctx); err != nil {
+		return err
+	}
 	return l.firstSwitches(ctx)
 }
 
@@ -137,8 +144,13 @@ func (l *Ledger) Owner() string { return l.opts.Owner }
 func (l *Ledger) Now() time.Time { return l.clock.now() }
 
 // Check reports whether the ledger can record: CodeLedgerUnavailable and its
-// kin otherwise.
-func (l *Ledger) Check(ctx context.Context) error { return l.store.Check(ctx) }
+// kin, or CodeLedgerBehind, otherwise.
+func (l *Ledger) Check(ctx context.Context) error {
+	if err := l.Refusal(); err != nil {
+		return err
+	}
+	return l.store.Check(ctx)
+}
 
 // Wake tells the workers that something may be due.
 func (l *Ledger) Wake() {

@@ -46,6 +46,7 @@ func (l *Ledger) measure(before, after *Operation, fs []fact) {
 	}
 	if before.CompletedAt.IsZero() && !after.CompletedAt.IsZero() {
 		m.Record(MetricSettle, after.CompletedAt.Sub(after.CreatedAt).Seconds(), Labels{tool, after.State.String()})
+		l.countEnd(after)
 	}
 	if before.State == StateOutcomeUnknown && after.State != StateOutcomeUnknown && !before.UnknownSince.IsZero() {
 		m.Record(MetricUnknownTime, after.UpdatedAt.Sub(before.UnknownSince).Seconds(), Labels{tool})

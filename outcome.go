@@ -23,9 +23,13 @@ func (m *step) attemptStarted(e AttemptStarted) error {
 	case !o.BudgetLeft():
 		return forbidden(o, e, "the budget of attempts is spent")
 	}
+	began := m.at
+	if !e.Began.IsZero() {
+		began = e.Began
+	}
 	o.Attempts = append(o.Attempts, Attempt{
-		Number: o.Attempt() + 1, Owner: e.Owner, Status: StatusRunning, StartedAt: m.at, LeaseUntil: o.leaseEnd(m.at, e.LeaseUntil, resend),
-		Resend: resend, ClaimToken: e.ClaimToken, SecretHash: e.SecretHash,
+		Number: o.Attempt() + 1, Owner: e.Owner, Status: StatusRunning, StartedAt: began, LeaseUntil: o.leaseEnd(m.at, e.LeaseUntil, resend),
+		Free: e.Free, Resend: resend, ClaimToken: e.ClaimToken, SecretHash: e.SecretHash,
 	})
 	o.State, o.Parked, o.ResendConfirmed = StateEffectPending, NotParked, false
 	o.ApprovalSpent = o.ApprovalNeeded

@@ -295,3 +295,35 @@ func (r *Registry) All() []Tool {
 		return strings.Compare(string(a.Info().Name), string(b.Info().Name))
 	})
 }
+
+// inForce is Active, and where this process put nothing in force the version that
+// the ledger has.
+func (r *Registry) inForce(ctx context.Context, name ToolName) (Tool, error) {
+	if t, err := r.Active(name); err == nil {
+		return t, nil
+	}
+	version, err := r.versionInForce(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return r.Version(ctx, name, version)
+}
+
+// allInForce is All, and where this process put nothing in force the tools that
+// the ledger has; those that cannot be compiled here are left out.
+func (r *Registry) allInForce(ctx context.Context) ([]Tool, error) {
+	if all := r.All(); len(all) > 0 {
+		return all, nil
+	}
+	versions, err := r.versionsInForce(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var all []Tool
+	for _, name := range slices.Sorted(maps.Keys(versions)) {
+		if t, err := r.Version(ctx, name, versions[name]); err == nil {
+			all = append(all, t)
+		}
+	}
+	return all, nil
+}

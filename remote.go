@@ -30,6 +30,11 @@ func (l *Ledger) Claim(ctx context.Context, in Intent, token string) (*Grant, er
 		l.count(in.Principal, in.Tool, nil, err)
 		return nil, err
 	}
+	if g.Secret != "" {
+		if err := l.see(g.Operation); err != nil {
+			return nil, err // its silence is unknown once the lease is over
+		}
+	}
 	l.count(in.Principal, in.Tool, &g.Answer, nil)
 	return g, nil
 }
@@ -85,9 +90,11 @@ func attemptSecret(id AttemptID, g Generation, token string) string {
 	return hex.EncodeToString(sum[:])
 }
 
+// grant hands out the attempt that the token stands for, as long as its lease
+// runs: the claim's commit may have lasted, and the database's clock jumped.
 func (l *Ledger) grant(op *Operation, token string, d Decision) *Grant {
 	g := &Grant{Answer: Answer{Operation: op, Decision: d, RetryAfter: l.retryAfter(op)}}
-	if a := op.Running(); a != nil && a.ClaimToken == hashToken(token) {
+	if a := op.Running(); a != nil && a.ClaimToken == hashToken(token) && l.clock.now().Before(a.LeaseUntil) {
 		g.Attempt = AttemptID{Operation: op.ID, Number: a.Number}
 		g.Secret, g.LeaseUntil = attemptSecret(g.Attempt, op.Generation, token), a.LeaseUntil
 	}

@@ -349,6 +349,9 @@ func (l *Ledger) CancelBulkReplay(ctx context.Context, p Principal, id BulkRepla
 }
 
 func (l *Ledger) putBulk(ctx context.Context, b BulkReplay, notes ...AuditEvent) (stored *BulkReplay, applied bool, err error) {
+	if err := l.Refusal(); err != nil {
+		return nil, false, err
+	}
 	for range putTries {
 		if stored, applied, err = l.store.PutBulkReplay(context.WithoutCancel(ctx), b, notes...); !Is(err, CodeMayBeRecorded) {
 			break

@@ -145,6 +145,10 @@ func (l *Ledger) mayExpire(owner string) bool {
 func (l *Ledger) Strand(ctx context.Context, limit int) (more bool, err error) {
 	all, now, err := l.Beat(ctx)
 	if err != nil {
+		l.behind.doubt()
+		return false, err
+	}
+	if err := l.lookBehindAgain(ctx); err != nil || l.Refusal() != nil {
 		return false, err
 	}
 	if err := l.dropFoundLosses(ctx, now); err != nil {

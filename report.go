@@ -288,7 +288,7 @@ func (l *Ledger) reportAnswers(ctx context.Context, r *Report, unknown map[ToolN
 		step = 24 * time.Hour
 	}
 	for _, t := range tallies {
-		if r.delivered(&t) {
+		if _, ended := endStep(t.Decision); ended || r.delivered(&t) {
 			continue
 		}
 		r.Total.add(t.Decision, t.Count)

@@ -314,6 +314,9 @@ const putTries = 3
 
 // putRun is PutRun that is run again while nobody knows whether it is recorded.
 func (l *Ledger) putRun(ctx context.Context, r Run, e AuditEvent) (stored *Run, applied bool, err error) {
+	if err := l.Refusal(); err != nil {
+		return nil, false, err
+	}
 	e = NewAuditEvent(e)
 	for range putTries {
 		if stored, applied, err = l.store.PutRun(context.WithoutCancel(ctx), r, e); !Is(err, CodeMayBeRecorded) {

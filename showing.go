@@ -148,7 +148,7 @@ func (l *Ledger) keepShowing(ctx context.Context, op *Operation, t Tool, actor s
 func Visible(s string) string {
 	plain := true
 	for _, r := range s {
-		plain = plain && !hiddenRune(r)
+		plain = plain && !Hidden(r)
 	}
 	if plain {
 		return s
@@ -158,7 +158,7 @@ func Visible(s string) string {
 		switch {
 		case r == utf8.RuneError && s[i] != "\uFFFD"[0]:
 			fmt.Fprintf(&b, "⟦byte %02X⟧", s[i])
-		case hiddenRune(r):
+		case Hidden(r):
 			fmt.Fprintf(&b, "⟦U+%04X⟧", r)
 		default:
 			b.WriteRune(r)
@@ -170,7 +170,10 @@ func Visible(s string) string {
 // fillers are letters and marks that show nothing.
 var fillers = []rune{0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x2800, 0x3164, 0xFFA0}
 
-func hiddenRune(r rune) bool {
+// Hidden reports whether a reader would not see the character, or see it change
+// what is read around it: what Visible writes out. Line ends, tabs and the usual
+// space are not hidden.
+func Hidden(r rune) bool {
 	switch {
 	case r == '\n' || r == '\t' || r == ' ':
 		return false
@@ -190,7 +193,7 @@ func hiddenIn(found []string, where, s string) []string {
 	}
 	n := 0
 	for _, r := range s {
-		if name := fmt.Sprintf("U+%04X in %s", r, where); hiddenRune(r) && !slices.Contains(found, name) && n < hiddenMax {
+		if name := fmt.Sprintf("U+%04X in %s", r, where); Hidden(r) && !slices.Contains(found, name) && n < hiddenMax {
 			found, n = append(found, name), n+1
 		}
 	}

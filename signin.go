@@ -29,7 +29,7 @@ type SessionHash [sha256.Size]byte
 // Session is a person who signed in with a browser.
 type Session struct {
 	Hash      SessionHash
-	Principal Principal // Tools and Effects are empty: a person is not narrowed
+	Principal Principal // of one that began with a token, as the token has it now
 	Name      string    // for people to read; may be empty
 	CreatedAt time.Time
 	EndsAt    time.Time // whatever happens
@@ -77,9 +77,21 @@ func hashSession(id string) SessionHash {
 	return sha256.Sum256([]byte("onceward/session/v1\n" + id))
 }
 
+// SignInWithToken begins a session for whoever presents a token, so that a
+// browser need not keep the token. It ends with the token: once that is revoked
+// or has expired. CodeUnauthenticated as [Ledger.Authenticate].
+func (l *Ledger) SignInWithToken(ctx context.Context, presented string) (id string, s *Session, err error) {
+	p, err := l.Authenticate(ctx, presented)
+	if err != nil {
+		return "", nil, err
+	}
+	return l.SignIn(ctx, p, p.Subject)
+}
+
 // Session returns the session of an ID, and notes that it was seen.
-// CodeUnauthenticated: there is none, or it has ended. It is read each time, so
-// that signing out is in effect at once everywhere.
+// CodeUnauthenticated: there is none, or it has ended, or the token has that it
+// began with. It is read each time, so that signing out is in effect at once
+// everywhere.
 func (l *Ledger) Session(ctx context.Context, id string) (*Session, error) {
 	if !lowerBase32(id, sessionIDBytes) {
 		return nil, signedOut()
@@ -97,8 +109,30 @@ func (l *Ledger) Session(ctx context.Context, id string) (*Session, error) {
 			l.log.Warn("use of a session not noted", "error", err)
 		}
 	}
+	if id := s.Principal.Credential.Token; id != "" {
+		if err := l.ofToken(ctx, s, id, now); err != nil {
+			return nil, err
+		}
+		return s, nil
+	}
 	s.Principal.Credential = Credential{EndsAt: s.EndsAt}
 	return s, nil
+}
+
+// ofToken gives a session the rights that its token has now.
+func (l *Ledger) ofToken(ctx context.Context, s *Session, id TokenID, now time.Time) error {
+	t, err := l.readToken(ctx, id)
+	switch {
+	case err != nil:
+		return fmt.Errorf("read the token of a session: %w", err)
+	case t == nil || t.refusal(now) != nil:
+		return signedOut()
+	}
+	s.Principal = t.Principal()
+	if s.EndsAt.Before(t.ExpiresAt) {
+		s.Principal.Credential.EndsAt = s.EndsAt
+	}
+	return nil
 }
 
 // SignOut ends a session. One that is not there has ended already.

@@ -70,8 +70,12 @@ type Filter struct {
 	States        []State
 	Run           string
 	CorrelationID string
-	After         Cursor // exclusive; zero: from the newest
-	Limit         int    // 1 to MaxPage
+	Reference     string    // the provider's name of the effect
+	Actor         string    // who asked first: issuer:subject
+	From          time.Time // created then or later; zero: from the oldest on
+	To            time.Time // created before; zero: up to the newest
+	After         Cursor    // exclusive; zero: from the newest
+	Limit         int       // 1 to MaxPage
 }
 
 // Cursor is a place in the order (CreatedAt, ID) descending.
@@ -155,6 +159,7 @@ type Store interface {
 	OutboxStore
 	ReceiptStore
 	AuditStore
+	GapStore
 	TallyStore
 	BacklogStore
 	TokenStore
@@ -178,6 +183,12 @@ type Store interface {
 	// List returns a page, newest first. A filter whose states are all off the
 	// happy path reads from the due table.
 	List(ctx context.Context, f Filter) ([]*Operation, error)
+
+	// Search returns a page as List does, but looks at no more than scan
+	// operations (of each state, where all are off the happy path) from where it
+	// begins. stopped is where it stopped, if it stopped for that reason and the
+	// page is not full: a search that begins after it goes on. It takes no Key.
+	Search(ctx context.Context, f Filter, scan int) (page []*Operation, stopped Cursor, err error)
 
 	// TakeDue returns at most limit due rows whose time has come, oldest first,
 	// and moves their time to now+hold in the same statement, so that replicas

@@ -143,6 +143,9 @@ func (l *Ledger) claim(ctx context.Context, in *Intent, t Tool, p *Prepared, s s
 	}
 	at := l.clock.now()
 	op := NewOperation(in, p, t.Info(), s.generation, at)
+	if err := l.unsure(&op, t.Info(), at); err != nil {
+		return claimed{}, err
+	}
 	if l.recent.has(op.ID) {
 		if there, err := l.writer.Read(ctx, op.ID); err != nil || there != nil {
 			if err != nil {
@@ -260,6 +263,9 @@ func (l *Ledger) firstFacts(op *Operation, at time.Time, s starter) []fact {
 func (l *Ledger) startFacts(op *Operation, at time.Time, s starter) []fact {
 	if _, paused := l.switches.find(op.Tenant, op.Tool); paused {
 		return facts(l.opts.Owner, StartParked{Why: ParkToolPaused})
+	}
+	if g := l.gapOver(op, at); g != nil {
+		return forgottenFacts(op, g, s)
 	}
 	if wait, ok := l.rates.take(op.Tenant, op.Tool, op.Policy.Rate, l.opts.Clock.Now()); !ok {
 		return facts(l.opts.Owner, StartParked{Why: ParkRate, Until: at.Add(wait)})

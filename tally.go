@@ -2,6 +2,7 @@ package onceward
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 )
@@ -23,8 +24,30 @@ type Tally struct {
 	Hour     time.Time // UTC, the beginning
 	Tenant   Tenant
 	Tool     ToolName // empty: a refused request for a tool that is not known
-	Decision Decision
+	Decision Decision // or how long those that ended took, see EndSteps
 	Count    int64
+}
+
+// EndSteps are the bounds of the times from claim to end by which operations are
+// counted that end: in place of a decision, their tallies have "ended_1s",
+// "ended_10s" and so on, and "ended_later".
+var EndSteps = [...]time.Duration{time.Second, 10 * time.Second, time.Minute, 10 * time.Minute, time.Hour, 24 * time.Hour}
+
+var endNames = [len(EndSteps) + 1]Decision{"ended_1s", "ended_10s", "ended_1m", "ended_10m", "ended_1h", "ended_1d", "ended_later"}
+
+// endStep is the place among EndSteps of what a tally has in place of a decision.
+func endStep(d Decision) (step int, is bool) {
+	step = slices.Index(endNames[:], d)
+	return step, step >= 0
+}
+
+// countEnd counts an operation that ended for the first time.
+func (l *Ledger) countEnd(op *Operation) {
+	took, step := op.CompletedAt.Sub(op.CreatedAt), 0
+	for step < len(EndSteps) && took > EndSteps[step] {
+		step++
+	}
+	l.tallies.add(op.CompletedAt, tallyKey{tenant: op.Tenant, tool: op.Tool, decision: endNames[step]}, 1)
 }
 
 // TallyStore keeps tallies.

@@ -74,8 +74,8 @@ func (c *compiler) metadata() {
 	if !toolNamePattern.MatchString(m.Name.value) {
 		c.problem(m.Name.at, "metadata.name", "a name is lower-case letters, digits, dots, dashes and underscores, at most 128, such as tickets.create")
 	}
-	if m.Owner.set && m.BusinessOwner.set && m.TechnicalOwner.set {
-		c.problem(m.Owner.at, "metadata.owner", "both owners are named already")
+	if m.Owners.both() {
+		c.problem(m.Owners.Owner.at, "metadata.owner", "both owners are named already")
 	}
 }
 

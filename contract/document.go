@@ -17,12 +17,10 @@ type document struct {
 
 type metadata struct {
 	group
-	Name           text   `field:"name,required" doc:"The tool's name: lower-case letters, digits, dots, dashes and underscores, at most 128 characters, such as tickets.create."`
-	Description    text   `field:"description" doc:"What the tool does, for people and for agents."`
-	Owner          text   `field:"owner" doc:"Both owners at once."`
-	BusinessOwner  text   `field:"business_owner" doc:"Who answers for what the write means. Default: owner."`
-	TechnicalOwner text   `field:"technical_owner" doc:"Who answers for the contract. Default: owner."`
-	Facts          *facts `field:"facts" doc:"What is known of the provider, and whence. It changes nothing of what the tool does, nor its version."`
+	Name        text   `field:"name,required" doc:"The tool's name: lower-case letters, digits, dots, dashes and underscores, at most 128 characters, such as tickets.create."`
+	Description text   `field:"description" doc:"What the tool does, for people and for agents."`
+	Owners      owners `field:",inline"`
+	Facts       *facts `field:"facts" doc:"What is known of the provider, and whence. It changes nothing of what the tool does, nor its version."`
 }
 
 // facts is what the contract's author knew of the provider.

@@ -55,8 +55,8 @@ func (c *sourceCompiler) compile(root *node, text []byte) {
 	if _, err := onceward.ParseWorkflowName(m.Name.value); err != nil {
 		c.problem(m.Name.at, "metadata.name", "a name is lower-case letters, digits, dots, dashes and underscores, at most 128, the first a letter, such as shop.orders")
 	}
-	if m.Owner.set && m.BusinessOwner.set && m.TechnicalOwner.set {
-		c.problem(m.Owner.at, "metadata.owner", "both owners are named already")
+	if m.Owners.both() {
+		c.problem(m.Owners.Owner.at, "metadata.owner", "both owners are named already")
 	}
 	tenant, err := onceward.ParseTenant(spec.Tenant.value)
 	c.fault(spec.Tenant.at, "spec.tenant", plain(err))
@@ -81,7 +81,7 @@ func (c *sourceCompiler) compile(root *node, text []byte) {
 	c.placeMissing(root)
 	slices.Sort(c.tools)
 	c.src.info = &onceward.EventSourceInfo{Name: m.Name.value, Version: version, Description: m.Description.value,
-		BusinessOwner: first(m.BusinessOwner.value, m.Owner.value), TechnicalOwner: first(m.TechnicalOwner.value, m.Owner.value),
+		BusinessOwner: m.Owners.business(), TechnicalOwner: m.Owners.technical(),
 		Tenant: tenant, Scheme: spec.Signature.Scheme.value, Tools: slices.Compact(c.tools), BodyBytesMax: spec.BodyMax.value, Window: spec.Window.value,
 		IgnoreUnmapped: spec.Otherwise.value == "ignore", Quiet: c.src.verifier.Scheme == webhook.Twilio, Source: slices.Clone(text)}
 }

@@ -12,11 +12,9 @@ type eventSourceDocument struct {
 
 type sourceMetadata struct {
 	group
-	Name           text `field:"name,required" doc:"The source's name, which is the end of its path: POST /v1/hooks/NAME. Lower-case letters, digits, dots, dashes and underscores, at most 128 characters, such as shop.orders."`
-	Description    text `field:"description" doc:"Who sends, and what."`
-	Owner          text `field:"owner" doc:"Both owners at once."`
-	BusinessOwner  text `field:"business_owner" doc:"Who answers for what is done for its events. Default: owner."`
-	TechnicalOwner text `field:"technical_owner" doc:"Who answers for the document. Default: owner."`
+	Name        text   `field:"name,required" doc:"The source's name, which is the end of its path: POST /v1/hooks/NAME. Lower-case letters, digits, dots, dashes and underscores, at most 128 characters, such as shop.orders."`
+	Description text   `field:"description" doc:"Who sends, and what."`
+	Owners      owners `field:",inline"`
 }
 
 type eventSourceSpec struct {

@@ -23,18 +23,12 @@ func (c *compiler) info(root *node, text []byte) {
 	c.fault(spec.at, "spec", err)
 	info := &onceward.ToolInfo{
 		Name: onceward.ToolName(m.Name.value), Version: version, Description: m.Description.value,
-		BusinessOwner: m.BusinessOwner.value, TechnicalOwner: m.TechnicalOwner.value,
+		BusinessOwner: m.Owners.business(), TechnicalOwner: m.Owners.technical(),
 		Hosts: c.tool.hosts, InputSchema: c.tool.schema.json, Source: slices.Clone(text),
 		KeepBytes: spec.Answer.KeepBytes.value, JudgeBytes: spec.Answer.JudgeBytes.value,
 		Horizon:    spec.Horizon.value,
 		KeepRecord: spec.Keep.Record.value, KeepTombstone: spec.Keep.Tombstone.value,
 		KeepResult: keepOf(spec.Keep.Result.value),
-	}
-	if info.BusinessOwner == "" {
-		info.BusinessOwner = m.Owner.value
-	}
-	if info.TechnicalOwner == "" {
-		info.TechnicalOwner = m.Owner.value
 	}
 	if spec.Key.set {
 		info.KeyRule = spec.Key.rule()

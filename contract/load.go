@@ -71,15 +71,13 @@ func (l *loaded) document(raw rawDocument, filename string, opts Options) Proble
 			l.flows = append(l.flows, flow)
 		}
 		return problems
-	}
-	if root.member("kind").text == kindUpstream {
+	case kindUpstream:
 		up, routes, problems := loadUpstream(root, filename, opts)
 		if up != nil {
 			l.ups, l.tools = append(l.ups, up), append(l.tools, routes...)
 		}
 		return problems
-	}
-	if root.member("kind").text == kindMCPServer {
+	case kindMCPServer:
 		server, tools, problems := loadMCPServer(root, filename, opts)
 		if server != nil {
 			l.servers, l.tools = append(l.servers, server), append(l.tools, tools...)
@@ -147,35 +145,31 @@ const (
 
 // duplicates reports names that stand twice.
 func (l *loaded) duplicates() Problems {
-	problems := duplicates(l.tools)
-	first := make(map[string]*Workflow, len(l.flows))
-	for _, w := range l.flows {
-		name := &w.doc.Metadata.Name
-		if other, twice := first[name.value]; twice {
-			problems = append(problems, Problem{
-				File: w.file, Line: name.at.line, Column: name.at.column, Field: "metadata.name",
-				Message: fmt.Sprintf("the workflow %s is also described in %s, line %d", name.value, other.file, other.doc.Metadata.Name.at.line),
-			})
-			continue
-		}
-		first[name.value] = w
-	}
-	return slices.Concat(problems, l.upstreamsTwice(), l.sourcesTwice(), l.serversTwice())
+	return slices.Concat(
+		describedTwice("tool", l.tools, func(t *Tool) (*text, string) {
+			return &text{placed: placed{at: t.doc.Metadata.Name.at}, value: string(t.info.Name)}, t.file // a route's name has its upstream's before it
+		}),
+		describedTwice("workflow", l.flows, func(w *Workflow) (*text, string) { return &w.doc.Metadata.Name, w.file }),
+		l.upstreamsTwice(),
+		describedTwice("source", l.sources, func(s *EventSource) (*text, string) { return &s.doc.Metadata.Name, s.file }),
+		describedTwice("server", l.servers, func(s *MCPServer) (*text, string) { return &s.doc.Metadata.Name, s.file }),
+	)
 }
 
-// sourcesTwice reports names that two sources have.
-func (l *loaded) sourcesTwice() (problems Problems) {
-	sources := make(map[string]*EventSource, len(l.sources))
-	for _, s := range l.sources {
-		name := &s.doc.Metadata.Name
-		if other, twice := sources[name.value]; twice {
+// describedTwice reports names that two documents of a kind have.
+func describedTwice[T any](kind string, all []T, where func(T) (name *text, file string)) (problems Problems) {
+	first := make(map[string]T, len(all))
+	for _, one := range all {
+		name, file := where(one)
+		if other, twice := first[name.value]; twice {
+			before, in := where(other)
 			problems = append(problems, Problem{
-				File: s.file, Line: name.at.line, Column: name.at.column, Field: "metadata.name",
-				Message: fmt.Sprintf("the source %s is also described in %s, line %d", name.value, other.file, other.doc.Metadata.Name.at.line),
+				File: file, Line: name.at.line, Column: name.at.column, Field: "metadata.name",
+				Message: fmt.Sprintf("the %s %s is also described in %s, line %d", kind, name.value, in, before.at.line),
 			})
 			continue
 		}
-		sources[name.value] = s
+		first[name.value] = one
 	}
 	return problems
 }
@@ -194,41 +188,6 @@ func (l *loaded) upstreamsTwice() (problems Problems) {
 			}
 			first[field+" "+t.value] = u
 		}
-	}
-	return problems
-}
-
-// serversTwice reports names that two MCP servers have.
-func (l *loaded) serversTwice() (problems Problems) {
-	servers := make(map[string]*MCPServer, len(l.servers))
-	for _, s := range l.servers {
-		name := &s.doc.Metadata.Name
-		if other, twice := servers[name.value]; twice {
-			problems = append(problems, Problem{
-				File: s.file, Line: name.at.line, Column: name.at.column, Field: "metadata.name",
-				Message: fmt.Sprintf("the server %s is also described in %s, line %d", name.value, other.file, other.doc.Metadata.Name.at.line),
-			})
-			continue
-		}
-		servers[name.value] = s
-	}
-	return problems
-}
-
-func duplicates(tools []*Tool) Problems {
-	var problems Problems
-	first := make(map[onceward.ToolName]*Tool, len(tools))
-	for _, t := range tools {
-		name := t.info.Name
-		if other, twice := first[name]; twice {
-			at := t.doc.Metadata.Name.at
-			problems = append(problems, Problem{
-				File: t.file, Line: at.line, Column: at.column, Field: "metadata.name",
-				Message: fmt.Sprintf("the tool %s is also described in %s, line %d", name, other.file, other.doc.Metadata.Name.at.line),
-			})
-			continue
-		}
-		first[name] = t
 	}
 	return problems
 }

@@ -125,8 +125,8 @@ func (c *compiler) mcpServer(s *MCPServer) {
 	if !serverNamePattern.MatchString(m.Name.value) {
 		c.problem(m.Name.at, "metadata.name", "a server's name is lower-case letters, digits, dashes and underscores, at most 40, such as files")
 	}
-	if m.Owner.set && m.BusinessOwner.set && m.TechnicalOwner.set {
-		c.problem(m.Owner.at, "metadata.owner", "both owners are named already")
+	if m.Owners.both() {
+		c.problem(m.Owners.Owner.at, "metadata.owner", "both owners are named already")
 	}
 	command := len(spec.Command.items) > 0
 	switch {
@@ -249,7 +249,7 @@ func (s *MCPServer) toolDocument(item *node, name, description string, spec *nod
 	at := item.at
 	meta := object(at, "name", s.Name()+"."+name)
 	for _, f := range []struct{ name, value string }{
-		{"description", description}, {"owner", m.Owner.value}, {"business_owner", m.BusinessOwner.value}, {"technical_owner", m.TechnicalOwner.value},
+		{"description", description}, {"owner", m.Owners.Owner.value}, {"business_owner", m.Owners.BusinessOwner.value}, {"technical_owner", m.Owners.TechnicalOwner.value},
 	} {
 		if f.value != "" {
 			meta.members = append(meta.members, member{f.name, at, textNode(at, f.value)})

@@ -12,11 +12,9 @@ type mcpServerDocument struct {
 
 type mcpServerMetadata struct {
 	group
-	Name           text `field:"name,required" doc:"The server's name: lower-case letters, digits, dashes and underscores, at most 40 characters, such as files. Its tools are called by this name, a dot and their own."`
-	Description    text `field:"description" doc:"What the server is for."`
-	Owner          text `field:"owner" doc:"Both owners at once."`
-	BusinessOwner  text `field:"business_owner" doc:"Who answers for what the writes mean. Default: owner."`
-	TechnicalOwner text `field:"technical_owner" doc:"Who answers for the document. Default: owner."`
+	Name        text   `field:"name,required" doc:"The server's name: lower-case letters, digits, dashes and underscores, at most 40 characters, such as files. Its tools are called by this name, a dot and their own."`
+	Description text   `field:"description" doc:"What the server is for."`
+	Owners      owners `field:",inline"`
 }
 
 type mcpServerSpec struct {

@@ -345,7 +345,7 @@ func TestSourceAndAuditAreReadBack(t *testing.T) {
 		t.Errorf("audit request %+v, %v", list, err)
 	}
 	objects, err := tool.AuditedObjects("acme", answerOf(200, `[{"id":1,"key":"k"},{"id":2}]`))
-	if diff := cmp.Diff([]AuditedObject{{"1", "k"}, {"2", ""}}, objects); diff != "" || err != nil {
+	if diff := cmp.Diff([]onceward.AuditedObject{{Reference: "1", ProviderKey: "k"}, {Reference: "2"}}, objects); diff != "" || err != nil {
 		t.Error(diff, err)
 	}
 }

@@ -62,8 +62,8 @@ func fieldTables(document reflect.Type, withLookup bool) string {
 		fmt.Fprintf(&b, "### %s\n\n| field | is | default | meaning |\n| --- | --- | --- | --- |\n", title)
 		var inner []fieldInfo
 		for _, f := range fieldsOf(t) {
-			if len(f.index) > 1 {
-				continue // stands in line: the page has it where it comes from
+			if len(f.index) > 1 && t.Field(f.index[0]).Type == reflect.TypeFor[spec]() {
+				continue // as in a Tool: the page has it there
 			}
 			fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", f.name, wordFor(f), defaultFor(f), strings.ReplaceAll(f.doc, "|", `\|`))
 			if isGroup(f.typ) && !slices.Contains(sharedGroups, f.typ) {

@@ -105,8 +105,7 @@ type auditTemplate struct {
 	found, reference, operation *program
 }
 
-// AuditRequest renders the listing of the provider's objects, secrets included;
-// nil if the contract names none. A listing is about no operation.
+// AuditRequest is onceward.Lister's. A listing is about no operation.
 func (t *Tool) AuditRequest(tenant onceward.Tenant) (*onceward.Request, error) {
 	if t.audit == nil {
 		return nil, nil
@@ -114,14 +113,8 @@ func (t *Tool) AuditRequest(tenant onceward.Tenant) (*onceward.Request, error) {
 	return t.lookupRequest(&onceward.Operation{Tenant: tenant, Tool: t.info.Name}, t.audit.request)
 }
 
-// AuditedObject is one object that a listing showed.
-type AuditedObject struct {
-	Reference   string
-	ProviderKey string // empty: the object carries none, or the contract does not say where
-}
-
-// AuditedObjects reads a listing.
-func (t *Tool) AuditedObjects(tenant onceward.Tenant, ev *onceward.Evidence) ([]AuditedObject, error) {
+// AuditedObjects is onceward.Lister's.
+func (t *Tool) AuditedObjects(tenant onceward.Tenant, ev *onceward.Evidence) ([]onceward.AuditedObject, error) {
 	if t.audit == nil || ev.Status < 200 || ev.Status > 299 || ev.BodyCut || ev.BodyTooBig {
 		return nil, onceward.Errorf(onceward.CodeProviderUnreachable, "the provider's objects could not be listed")
 	}
@@ -134,10 +127,10 @@ func (t *Tool) AuditedObjects(tenant onceward.Tenant, ev *onceward.Evidence) ([]
 	if err != nil {
 		return nil, fmt.Errorf("read listing: %w", err)
 	}
-	objects := make([]AuditedObject, 0, len(items))
+	objects := make([]onceward.AuditedObject, 0, len(items))
 	for _, item := range items {
 		v.item = item
-		object := AuditedObject{}
+		object := onceward.AuditedObject{}
 		if object.Reference, err = t.audit.reference.text(v); err != nil {
 			return nil, fmt.Errorf("read listing: %w", err)
 		}

@@ -12,11 +12,9 @@ type upstreamDocument struct {
 
 type upstreamMetadata struct {
 	group
-	Name           text `field:"name,required" doc:"The upstream's name, as it stands in /proxy/NAME/: lower-case letters, digits, dots, dashes and underscores, at most 64 characters, such as stripe. Each route is a tool, NAME.ROUTE."`
-	Description    text `field:"description" doc:"What the upstream is, for people."`
-	Owner          text `field:"owner" doc:"Both owners at once."`
-	BusinessOwner  text `field:"business_owner" doc:"Who answers for what the writes mean. Default: owner."`
-	TechnicalOwner text `field:"technical_owner" doc:"Who answers for the document. Default: owner."`
+	Name        text   `field:"name,required" doc:"The upstream's name, as it stands in /proxy/NAME/: lower-case letters, digits, dots, dashes and underscores, at most 64 characters, such as stripe. Each route is a tool, NAME.ROUTE."`
+	Description text   `field:"description" doc:"What the upstream is, for people."`
+	Owners      owners `field:",inline"`
 }
 
 type upstreamSpec struct {

@@ -52,8 +52,8 @@ func (c *upstreamCompiler) compileUpstream(root *node) []*Tool {
 	if !upstreamNamePattern.MatchString(m.Name.value) {
 		c.problem(m.Name.at, "metadata.name", "a name is lower-case letters, digits, dots, dashes and underscores, at most 64, such as stripe")
 	}
-	if m.Owner.set && m.BusinessOwner.set && m.TechnicalOwner.set {
-		c.problem(m.Owner.at, "metadata.owner", "both owners are named already")
+	if m.Owners.both() {
+		c.problem(m.Owners.Owner.at, "metadata.owner", "both owners are named already")
 	}
 	if spec.Listen.set {
 		c.fault(spec.Listen.at, "spec.listen", upstreamListen(spec.Listen.value))
@@ -183,7 +183,7 @@ var routeMethods = []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"}
 // routeDocument is a route as the document of a tool.
 func (c *upstreamCompiler) routeDocument(r *upstreamRoute, method string) *document {
 	up := c.up.doc
-	doc := &document{Metadata: metadata{Name: r.Name, Description: r.Description, Owner: up.Metadata.Owner, BusinessOwner: up.Metadata.BusinessOwner, TechnicalOwner: up.Metadata.TechnicalOwner}, Spec: r.Spec}
+	doc := &document{Metadata: metadata{Name: r.Name, Description: r.Description, Owners: up.Metadata.Owners}, Spec: r.Spec}
 	doc.at = r.at
 	doc.Metadata.Name.value = up.Metadata.Name.value + "." + r.Name.value
 	spec := &doc.Spec

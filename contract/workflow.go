@@ -109,8 +109,8 @@ func (c *workflowCompiler) compile(root *node, text []byte) {
 	if _, err := onceward.ParseWorkflowName(m.Name.value); err != nil {
 		c.problem(m.Name.at, "metadata.name", "a name is lower-case letters, digits, dots, dashes and underscores, at most 128, the first a letter, such as support.triage")
 	}
-	if m.Owner.set && m.BusinessOwner.set && m.TechnicalOwner.set {
-		c.problem(m.Owner.at, "metadata.owner", "both owners are named already")
+	if m.Owners.both() {
+		c.problem(m.Owners.Owner.at, "metadata.owner", "both owners are named already")
 	}
 	if v := spec.Version.value; v == "" || len(v) > onceward.VersionBytesMax {
 		c.problem(spec.Version.at, "spec.version", "a version is 1 to %d bytes", onceward.VersionBytesMax)
@@ -121,18 +121,11 @@ func (c *workflowCompiler) compile(root *node, text []byte) {
 	hash, err := versionOf(m.Name.value, root.member("spec"))
 	c.fault(spec.at, "spec", err)
 	info := &onceward.WorkflowInfo{Name: m.Name.value, Version: spec.Version.value, Hash: hash, Description: m.Description.value,
-		BusinessOwner: first(m.BusinessOwner.value, m.Owner.value), TechnicalOwner: first(m.TechnicalOwner.value, m.Owner.value), Source: slices.Clone(text)}
+		BusinessOwner: m.Owners.business(), TechnicalOwner: m.Owners.technical(), Source: slices.Clone(text)}
 	for i := range spec.Steps {
 		c.step(&spec.Steps[i], fmt.Sprintf("spec.steps[%d]", i), info)
 	}
 	c.flow.info = info
-}
-
-func first(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
 }
 
 // step compiles one step.

@@ -12,11 +12,9 @@ type workflowDocument struct {
 
 type workflowMetadata struct {
 	group
-	Name           text `field:"name,required" doc:"The workflow's name, as runs give it: lower-case letters, digits, dots, dashes and underscores, at most 128 characters, such as support.triage."`
-	Description    text `field:"description" doc:"What business event it handles, and how."`
-	Owner          text `field:"owner" doc:"Both owners at once."`
-	BusinessOwner  text `field:"business_owner" doc:"Who answers for what is decided. Default: owner."`
-	TechnicalOwner text `field:"technical_owner" doc:"Who answers for the document. Default: owner."`
+	Name        text   `field:"name,required" doc:"The workflow's name, as runs give it: lower-case letters, digits, dots, dashes and underscores, at most 128 characters, such as support.triage."`
+	Description text   `field:"description" doc:"What business event it handles, and how."`
+	Owners      owners `field:",inline"`
 }
 
 type workflowSpec struct {

@@ -12,7 +12,7 @@ import (
 func LintWorkflow(w *Workflow) []Finding {
 	l := &workflowLinter{}
 	m := &w.doc.Metadata
-	if !m.Owner.set && !m.BusinessOwner.set && !m.TechnicalOwner.set {
+	if m.Owners.nobody() {
 		l.find(SeverityWarning, m.at, "owner", "nobody is named whom a reviewer could ask", "add owner, or business_owner and technical_owner")
 	}
 	for i := range w.doc.Spec.Steps {

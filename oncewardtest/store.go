@@ -165,6 +165,22 @@ func (s *FaultyStore) List(ctx context.Context, f onceward.Filter) ([]*onceward.
 	return s.inner.List(ctx, f)
 }
 
+// Search implements onceward.Store.
+func (s *FaultyStore) Search(ctx context.Context, f onceward.Filter, scan int) ([]*onceward.Operation, onceward.Cursor, error) {
+	if err := s.readable("search operations"); err != nil {
+		return nil, onceward.Cursor{}, err
+	}
+	return s.inner.Search(ctx, f, scan)
+}
+
+// CountWaiting implements onceward.BacklogStore.
+func (s *FaultyStore) CountWaiting(ctx context.Context, t onceward.Tenant, states []onceward.State, most int) ([]onceward.Waiting, error) {
+	if err := s.readable("count what waits"); err != nil {
+		return nil, err
+	}
+	return s.inner.CountWaiting(ctx, t, states, most)
+}
+
 // TakeDue implements onceward.Store.
 func (s *FaultyStore) TakeDue(ctx context.Context, limit int, hold time.Duration, except ...onceward.Workload) ([]onceward.Due, time.Time, error) {
 	if err := s.writable("take due rows"); err != nil {

@@ -17,6 +17,10 @@ func Selects(f *onceward.Filter, op *onceward.Operation) bool {
 		(f.Key == "" || op.Key == f.Key || op.ID != onceward.NewOperationID(f.Tenant, f.Tool, f.Key)) &&
 		(f.Run == "" || op.Run == f.Run) &&
 		(f.CorrelationID == "" || op.CorrelationID == f.CorrelationID) &&
+		(f.Reference == "" || op.Reference == f.Reference) &&
+		(f.Actor == "" || op.Actor == f.Actor) &&
+		!Stored(op.CreatedAt).Before(Stored(f.From)) &&
+		(f.To.IsZero() || Stored(op.CreatedAt).Before(Stored(f.To))) &&
 		(len(f.States) == 0 || slices.Contains(f.States, op.State)) &&
 		(f.After == (onceward.Cursor{}) || Newer(f.After, CursorOf(op)) > 0)
 }
@@ -52,4 +56,31 @@ func OffPath(s onceward.State) bool {
 // table; not so without states, which is all of them.
 func AllOffPath(states []onceward.State) bool {
 	return len(states) > 0 && !slices.ContainsFunc(states, func(s onceward.State) bool { return !OffPath(s) })
+}
+
+// Found is what a bounded walk found, and where it stopped; the zero Cursor: at
+// the end, or because the page was full.
+type Found struct {
+	Page    []*onceward.Operation
+	Stopped onceward.Cursor
+}
+
+// MergeFound puts together what walks along the same order found. Behind the
+// place at which the first of them stopped nothing is known to be whole, so what
+// others found there is left for the next page.
+func MergeFound(parts []Found, limit int) (page []*onceward.Operation, stopped onceward.Cursor) {
+	for _, p := range parts {
+		page = append(page, p.Page...)
+		if p.Stopped != (onceward.Cursor{}) && (stopped == (onceward.Cursor{}) || Newer(p.Stopped, stopped) > 0) {
+			stopped = p.Stopped
+		}
+	}
+	slices.SortFunc(page, func(a, b *onceward.Operation) int { return Newer(CursorOf(b), CursorOf(a)) })
+	if stopped != (onceward.Cursor{}) {
+		page = slices.DeleteFunc(page, func(op *onceward.Operation) bool { return Newer(stopped, CursorOf(op)) > 0 })
+	}
+	if len(page) >= limit {
+		return page[:limit], onceward.Cursor{}
+	}
+	return page, stopped
 }

@@ -17,15 +17,19 @@ type scope struct {
 
 // EncodeScope turns a scope into bytes.
 func EncodeScope(s onceward.Scope) []byte {
-	wire := scope{Roles: strs(s.Roles), Groups: s.Groups, Tools: strs(s.Tools)}
-	for _, c := range s.Effects {
-		wire.Effects = append(wire.Effects, c.String())
-	}
-	b, err := json.Marshal(wire)
+	b, err := json.Marshal(scopeOf(s))
 	if err != nil {
 		panic(err) // four lists of strings
 	}
 	return b
+}
+
+func scopeOf(s onceward.Scope) scope {
+	wire := scope{Roles: strs(s.Roles), Groups: s.Groups, Tools: strs(s.Tools)}
+	for _, c := range s.Effects {
+		wire.Effects = append(wire.Effects, c.String())
+	}
+	return wire
 }
 
 // DecodeScope is the inverse of EncodeScope; CodeLedgerCorrupt if it cannot be
@@ -75,12 +79,33 @@ func TokenTaken() error {
 	return &onceward.Error{Code: onceward.CodeWriteConflict, Op: "store token", Message: "there is a token with this ID", Hint: "issue it again"}
 }
 
-// Person is the principal of a session.
-func Person(t onceward.Tenant, issuer, subject string, s onceward.Scope) onceward.Principal {
-	return onceward.Principal{Tenant: t, Issuer: issuer, Subject: subject, Roles: s.Roles, Groups: s.Groups, Tools: s.Tools, Effects: s.Effects}
+// rights is what a session keeps of its principal: the scope, and the token that
+// it was begun with.
+type rights struct {
+	scope
+	Token string `json:"token,omitempty"`
 }
 
-// ScopeOf is the inverse of Person, for what a session keeps.
-func ScopeOf(p onceward.Principal) onceward.Scope {
-	return onceward.Scope{Roles: p.Roles, Groups: p.Groups, Tools: p.Tools, Effects: p.Effects}
+// EncodeRights turns what a session keeps of its principal into bytes.
+func EncodeRights(p *onceward.Principal) []byte {
+	b, err := json.Marshal(rights{scopeOf(onceward.Scope{Roles: p.Roles, Groups: p.Groups, Tools: p.Tools, Effects: p.Effects}), string(p.Credential.Token)})
+	if err != nil {
+		panic(err) // lists of strings, and a string
+	}
+	return b
+}
+
+// DecodeRights fills in what EncodeRights kept; CodeLedgerCorrupt if it cannot be read.
+func DecodeRights(b []byte, p *onceward.Principal) error {
+	s, err := DecodeScope(b)
+	if err != nil {
+		return err
+	}
+	var wire rights
+	if json.Unmarshal(b, &wire) != nil {
+		return corruptScope()
+	}
+	p.Roles, p.Groups, p.Tools, p.Effects = s.Roles, s.Groups, s.Tools, s.Effects
+	p.Credential = onceward.Credential{Token: onceward.TokenID(wire.Token)}
+	return nil
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/onceward/onceward"
 	"github.com/onceward/onceward/internal/auth"
+	"github.com/onceward/onceward/internal/console"
 	"github.com/onceward/onceward/internal/httpapi"
 	"github.com/onceward/onceward/internal/proxy"
 	"github.com/onceward/onceward/internal/webserver"
@@ -128,13 +129,19 @@ func (a *access) guarded(e *engine, log *slog.Logger) (*guarded, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &guarded{api: api, proxy: px, handler: px.Handler(who.Handler(withMCP(api, tools), signIn, httpapi.WriteProblem))}, nil
+	con, err := a.console(e, who, signIn != nil, log)
+	if err != nil {
+		return nil, err
+	}
+	behind := who.Handler(withMCP(api, tools), signIn, refuseIn(con))
+	return &guarded{api: api, proxy: px, console: con, handler: px.Handler(con.Handler(behind))}, nil
 }
 
 // guarded is what a server serves.
 type guarded struct {
 	api     *httpapi.API
 	proxy   *proxy.Proxy
+	console *console.Console
 	handler http.Handler
 }
 

@@ -1,13 +1,11 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/url"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -69,25 +67,13 @@ func newApprovalList() *cobra.Command {
 }
 
 func listApprovals(c *cobra.Command, q url.Values) error {
-	cl, err := newClient(c)
-	if err != nil {
-		return err
-	}
-	rep, err := cl.do(c.Context(), "GET", "/v1/approvals?"+q.Encode(), nil)
-	if err != nil {
-		return err
-	}
-	if wantsJSON(c) {
-		return printJSON(c.OutOrStdout(), rep.body)
-	}
 	var list struct {
 		Approvals []askedView `json:"approvals"`
 	}
-	if err := json.Unmarshal(rep.body, &list); err != nil {
-		return fmt.Errorf("read answer: %w", err)
+	if done, err := ask(c, "GET", "/v1/approvals?"+q.Encode(), nil, &list); err != nil || done {
+		return err
 	}
-	w := tabwriter.NewWriter(c.OutOrStdout(), 0, 4, 2, ' ', 0)
-	fmt.Fprintln(w, "OPERATION\tTOOL\tREQUESTED BY\tYESES\tASSIGNED\tEXPIRES\tKEY")
+	w := newTable(c.OutOrStdout(), "OPERATION", "TOOL", "REQUESTED BY", "YESES", "ASSIGNED", "EXPIRES", "KEY")
 	for _, a := range list.Approvals {
 		expires := "never"
 		if !a.Approval.ExpiresAt.IsZero() {
@@ -134,20 +120,9 @@ func newApprovalShow() *cobra.Command {
 	return &cobra.Command{
 		Use: "show ID", Short: "Show what is asked, and how to answer it", Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			cl, err := newClient(c)
-			if err != nil {
-				return err
-			}
-			rep, err := cl.do(c.Context(), "GET", "/v1/operations/"+escape(args[0])+"/approval", nil)
-			if err != nil {
-				return err
-			}
-			if wantsJSON(c) {
-				return printJSON(c.OutOrStdout(), rep.body)
-			}
 			var s showingView
-			if err := json.Unmarshal(rep.body, &s); err != nil {
-				return fmt.Errorf("read answer: %w", err)
+			if done, err := ask(c, "GET", "/v1/operations/"+escape(args[0])+"/approval", nil, &s); err != nil || done {
+				return err
 			}
 			s.print(c.OutOrStdout())
 			return nil
@@ -237,24 +212,13 @@ func newApprovalGrant() *cobra.Command {
 
 // approve says yes, and shows what became of it.
 func approve(c *cobra.Command, id string, body map[string]any) error {
-	cl, err := newClient(c)
-	if err != nil {
-		return err
-	}
-	rep, err := cl.do(c.Context(), "POST", "/v1/operations/"+escape(id)+"/approve", body)
-	if err != nil {
-		return err
-	}
 	var a struct {
 		answerView
 		Early bool `json:"early"`
 	}
-	if err := json.Unmarshal(rep.body, &a); err != nil {
-		return fmt.Errorf("read answer: %w", err)
-	}
-	switch {
-	case wantsJSON(c):
-		return printJSON(c.OutOrStdout(), rep.body)
+	switch done, err := ask(c, "POST", "/v1/operations/"+escape(id)+"/approve", body, &a); {
+	case err != nil || done:
+		return err
 	case a.Early:
 		fmt.Fprintln(c.OutOrStdout(), "there is no such operation yet: the yes is kept, and counts once it is claimed")
 	default:

@@ -4,13 +4,11 @@ import (
 	"bufio"
 	"context"
 	"crypto/ed25519"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/url"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -31,26 +29,15 @@ func newAuditList() *cobra.Command {
 	c := &cobra.Command{
 		Use: "list", Short: "List who did what, when and why, oldest first", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			cl, err := newClient(c)
-			if err != nil {
-				return err
-			}
 			q := url.Values{"limit": {strconv.Itoa(limit)}}
 			for name, v := range map[string]string{"from": from, "to": to, "after": after} {
 				if v != "" {
 					q.Set(name, v)
 				}
 			}
-			rep, err := cl.do(c.Context(), "GET", "/v1/audit?"+q.Encode(), nil)
-			if err != nil {
-				return err
-			}
-			if wantsJSON(c) {
-				return printJSON(c.OutOrStdout(), rep.body)
-			}
 			var page httpapi.AuditPage
-			if err := json.Unmarshal(rep.body, &page); err != nil {
-				return fmt.Errorf("read answer: %w", err)
+			if done, err := ask(c, "GET", "/v1/audit?"+q.Encode(), nil, &page); err != nil || done {
+				return err
 			}
 			return printAudit(c, &page)
 		},
@@ -65,18 +52,11 @@ func newAuditList() *cobra.Command {
 }
 
 func printAudit(c *cobra.Command, page *httpapi.AuditPage) error {
-	w := tabwriter.NewWriter(c.OutOrStdout(), 0, 4, 2, ' ', 0)
-	fmt.Fprintln(w, "AT\tWHO\tDID\tTO\tDETAIL\tWHY")
+	w := newTable(c.OutOrStdout(), "AT", "WHO", "DID", "TO", "DETAIL", "WHY")
 	for _, e := range page.Events {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", e.At.Format(time.RFC3339), visible(e.Actor), visible(e.Action), visible(e.Subject), visible(e.Detail), visible(e.Reason))
 	}
-	if err := w.Flush(); err != nil {
-		return err
-	}
-	if page.Next != "" {
-		fmt.Fprintf(c.ErrOrStderr(), "there is more: --after %s\n", page.Next)
-	}
-	return nil
+	return endPage(c, w, page.Next)
 }
 
 func newAuditVerify() *cobra.Command {

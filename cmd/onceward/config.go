@@ -37,9 +37,11 @@ type config struct {
 	Keep      keepConfig    `yaml:"keep"`
 	SignOff   string        `yaml:"sign_off"`
 	MCP       mcpConfig     `yaml:"mcp"`
+	Console   consoleConfig `yaml:"console"`
 	Metrics   string        `yaml:"metrics_listen"`
 	Monitor   time.Duration `yaml:"monitor"`
 	Sinks     []sinkConfig  `yaml:"sinks"`
+	Witness   string        `yaml:"witness"`
 }
 
 // The defaults.
@@ -54,6 +56,24 @@ const (
 
 func dbFlag(c *cobra.Command) {
 	c.Flags().String("db", defaultDB, "ledger: sqlite:PATH, a path, or postgres://… (ONCEWARD_DB)")
+}
+
+func witnessFlag(c *cobra.Command) {
+	c.Flags().String("witness", "", "file that remembers the newest dispatches, so that an older ledger is found out; default beside a SQLite ledger; none: off (ONCEWARD_WITNESS)")
+}
+
+// noWitness is the word for none.
+const noWitness = "none"
+
+// witnessFile is where the witness is; empty: there is none.
+func (cfg *config) witnessFile() string {
+	switch path, postgres := strings.TrimPrefix(cfg.DB, "sqlite:"), strings.Contains(cfg.DB, "://"); {
+	case cfg.Witness == noWitness, cfg.Witness == "" && postgres:
+		return ""
+	case cfg.Witness == "":
+		return path + ".witness"
+	}
+	return cfg.Witness
 }
 
 func serverFlag(c *cobra.Command) {
@@ -98,13 +118,13 @@ func (cfg *config) readFile(c *cobra.Command) error {
 	dec := yaml.NewDecoder(bytes.NewReader(data), yaml.Strict())
 	if err := dec.Decode(cfg); err != nil {
 		return &onceward.Error{Code: onceward.CodeConfigInvalid, Op: "read configuration", Message: name + ": " + yaml.FormatError(err, false, false),
-			Hint: "the members are db, listen, contracts, server, token, token_file, drain, log_level, auth, tls_cert, tls_key, behind_tls_proxy, hosts, oidc, audit, keep, sign_off, metrics_listen, monitor, sinks and mcp"}
+			Hint: "the members are db, listen, contracts, server, token, token_file, drain, log_level, auth, tls_cert, tls_key, behind_tls_proxy, hosts, oidc, audit, keep, sign_off, metrics_listen, monitor, witness, sinks and mcp"}
 	}
 	return nil
 }
 
 func (cfg *config) readEnv(get func(string) string) error {
-	for name, dst := range map[string]*string{"ONCEWARD_DB": &cfg.DB, "ONCEWARD_LISTEN": &cfg.Listen, "ONCEWARD_SERVER": &cfg.Server, "ONCEWARD_TOKEN": &cfg.Token, "ONCEWARD_TOKEN_FILE": &cfg.TokenFile, "ONCEWARD_AUTH": &cfg.Auth, "ONCEWARD_TLS_CERT": &cfg.TLSCert, "ONCEWARD_TLS_KEY": &cfg.TLSKey, "ONCEWARD_LOG_LEVEL": &cfg.LogLevel, "ONCEWARD_AUDIT_KEY": &cfg.Audit.Key, "ONCEWARD_SIGN_OFF": &cfg.SignOff, "ONCEWARD_METRICS_LISTEN": &cfg.Metrics} {
+	for name, dst := range map[string]*string{"ONCEWARD_DB": &cfg.DB, "ONCEWARD_LISTEN": &cfg.Listen, "ONCEWARD_SERVER": &cfg.Server, "ONCEWARD_TOKEN": &cfg.Token, "ONCEWARD_TOKEN_FILE": &cfg.TokenFile, "ONCEWARD_AUTH": &cfg.Auth, "ONCEWARD_TLS_CERT": &cfg.TLSCert, "ONCEWARD_TLS_KEY": &cfg.TLSKey, "ONCEWARD_LOG_LEVEL": &cfg.LogLevel, "ONCEWARD_AUDIT_KEY": &cfg.Audit.Key, "ONCEWARD_SIGN_OFF": &cfg.SignOff, "ONCEWARD_METRICS_LISTEN": &cfg.Metrics, "ONCEWARD_WITNESS": &cfg.Witness} {
 		if v := get(name); v != "" {
 			*dst = v
 		}
@@ -137,7 +157,7 @@ func (cfg *config) readEnv(get func(string) string) error {
 
 func (cfg *config) readFlags(flags *pflag.FlagSet) error {
 	for name, dst := range map[string]*string{"db": &cfg.DB, "listen": &cfg.Listen, "server": &cfg.Server, "log-level": &cfg.LogLevel, "audit-key": &cfg.Audit.Key,
-		"token": &cfg.Token, "token-file": &cfg.TokenFile, "auth": &cfg.Auth, "tls-cert": &cfg.TLSCert, "tls-key": &cfg.TLSKey, "sign-off": &cfg.SignOff, "metrics-listen": &cfg.Metrics} {
+		"token": &cfg.Token, "token-file": &cfg.TokenFile, "auth": &cfg.Auth, "tls-cert": &cfg.TLSCert, "tls-key": &cfg.TLSKey, "sign-off": &cfg.SignOff, "metrics-listen": &cfg.Metrics, "witness": &cfg.Witness} {
 		if f := flags.Lookup(name); f != nil && f.Changed {
 			*dst = f.Value.String()
 		}

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -140,8 +139,7 @@ func newContractList() *cobra.Command {
 				}
 				return writeJSON(c, map[string]any{"contracts": list, "workflows": flows, "sources": sourceViews(set)})
 			}
-			w := tabwriter.NewWriter(c.OutOrStdout(), 0, 4, 2, ' ', 0)
-			fmt.Fprintln(w, "TOOL\tEFFECT\tVERSION\tFILE\tDESCRIPTION")
+			w := newTable(c.OutOrStdout(), "TOOL", "EFFECT", "VERSION", "FILE", "DESCRIPTION")
 			for _, t := range set.Tools() {
 				i := t.Info()
 				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", i.Name, i.Policy.Effect, i.Version, t.File(), i.Description)

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -85,7 +84,7 @@ func orEmpty(list []string) []string {
 }
 
 func printContract(out io.Writer, v contractView) error {
-	w := tabwriter.NewWriter(out, 0, 4, 2, ' ', 0)
+	w := newTable(out)
 	for _, row := range [][2]string{
 		{"name", v.Name}, {"description", v.Description}, {"version", v.Version}, {"file", fmt.Sprintf("%s:%d", v.File, v.Line)},
 		{"effect", v.Effect}, {"guarantee", v.Guarantee}, {"business owner", orNobody(v.BusinessOwner)}, {"technical owner", orNobody(v.TechnicalOwner)},
@@ -99,7 +98,7 @@ func printContract(out io.Writer, v contractView) error {
 		return err
 	}
 	fmt.Fprint(out, "\nIn force (templates and conditions stand in the source below):\n")
-	w = tabwriter.NewWriter(out, 0, 4, 2, ' ', 0)
+	w = newTable(out)
 	for _, s := range v.Settings {
 		from := ""
 		if s.Default {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -88,7 +87,7 @@ func showDecision(c *cobra.Command, method, path string, body any) error {
 		return err
 	}
 	printDecision(c.OutOrStdout(), &a.Decision)
-	w := tabwriter.NewWriter(c.OutOrStdout(), 0, 4, 2, ' ', 0)
+	w := newTable(c.OutOrStdout())
 	for _, o := range a.Operations {
 		fmt.Fprintf(w, "  led to\t%s\t%s\t%s\t%s\n", o.ID, o.Tool, o.State, visible(o.Reference))
 	}

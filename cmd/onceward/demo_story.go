@@ -9,7 +9,6 @@ import (
 	"net/url"
 	"strings"
 	"sync"
-	"text/tabwriter"
 	"time"
 
 	"github.com/onceward/onceward"
@@ -190,8 +189,7 @@ func (d *demo) fault(ctx context.Context, system, reference, name string) error 
 }
 
 func (d *demo) table() {
-	w := tabwriter.NewWriter(d.out, 0, 4, 2, ' ', 0)
-	fmt.Fprintln(w, "SCENE\tDELIVERIES\tATTEMPTS\tEFFECTS\tSTATE\tSETTLED BY\t")
+	w := newTable(d.out, "SCENE", "DELIVERIES", "ATTEMPTS", "EFFECTS", "STATE", "SETTLED BY", "")
 	for _, r := range d.rows {
 		mark := ""
 		if !r.right() {

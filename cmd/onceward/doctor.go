@@ -47,6 +47,7 @@ func newDoctor() *cobra.Command {
 		},
 	}
 	dbFlag(c)
+	witnessFlag(c)
 	contractsFlag(c)
 	return c
 }
@@ -74,6 +75,9 @@ func examine(ctx context.Context, cfg config) (checks []check, worst int) {
 		}
 		if err := s.Close(); err != nil {
 			add(failed("ledger", err))
+		}
+		if code := examineWitness(ctx, cfg, add); worst == exitDone {
+			worst = code
 		}
 	}
 	if len(cfg.Contracts) == 0 {

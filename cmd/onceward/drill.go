@@ -11,7 +11,6 @@ import (
 	"math"
 	"os"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -158,7 +157,7 @@ func showDrill(c *cobra.Command, r *drill.Report, f *drillFlags) error {
 }
 
 func listScenarios(out io.Writer) error {
-	w := tabwriter.NewWriter(out, 0, 4, 2, ' ', 0)
+	w := newTable(out)
 	for _, sc := range drill.Scenarios {
 		fmt.Fprintf(w, "%s\t%s\n", sc.Name, sc.Title)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/onceward/onceward/internal/mcpgateway"
 	"github.com/onceward/onceward/internal/proxy"
 	"github.com/onceward/onceward/internal/telemetry"
+	"github.com/onceward/onceward/internal/witness"
 	"github.com/onceward/onceward/provider/httpcall"
 	"github.com/onceward/onceward/provider/mcpcall"
 	"github.com/onceward/onceward/relay"
@@ -36,6 +37,7 @@ type engine struct {
 	log      *slog.Logger
 	metrics  *telemetry.Registry
 	tracer   *telemetry.Tracer // nil: nobody wants spans
+	witness  *witness.File     // nil: there is none
 	stop     context.CancelFunc
 	finished func()
 	sinks    []relay.Publisher
@@ -89,6 +91,12 @@ func (e *engine) start(ctx context.Context, cfg config, set inForce, force bool)
 	if e.tracer != nil {
 		opts.Tracer = e.tracer
 	}
+	if e.witness, err = openWitness(cfg); err != nil {
+		return err
+	}
+	if e.witness != nil {
+		opts.Witness = e.witness
+	}
 	e.ledger, err = onceward.New(opts)
 	if err != nil {
 		return err
@@ -113,7 +121,7 @@ func (e *engine) start(ctx context.Context, cfg config, set inForce, force bool)
 		stop()
 		return err
 	}
-	wait := worker.Start(loops, clock, e.log, worker.Metered(e.metrics, all...)...)
+	wait := worker.Start(loops, clock, e.log, worker.Metered(e.metrics, worker.Gated(e.ledger, all...)...)...)
 	e.stop, e.finished = stop, func() { wait(); due.Wait() }
 	return nil
 }
@@ -182,7 +190,11 @@ func (e *engine) release() error {
 	e.group.Close()
 	e.mcp.client.Close()
 	e.client.Close()
-	return errors.Join(closePublishers(e.sinks), e.store.Close())
+	err := errors.Join(closePublishers(e.sinks), e.store.Close())
+	if e.witness != nil {
+		err = errors.Join(err, e.witness.Close())
+	}
+	return err
 }
 
 // inForce is what files and folders of contracts put in force.

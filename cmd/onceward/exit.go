@@ -58,7 +58,7 @@ var exits = map[onceward.Code]int{
 	onceward.CodeContractInvalid: exitUsage, onceward.CodeContractSuperseded: exitRefused, onceward.CodeConfigInvalid: exitUsage,
 	onceward.CodeRateLimited: exitRefused, onceward.CodeOverloaded: exitUnreachable, onceward.CodeLedgerUnavailable: exitUnreachable,
 	onceward.CodeMayBeRecorded: exitNotFinal, onceward.CodeLedgerReadOnly: exitUnreachable, onceward.CodeLedgerForeign: exitUnreachable,
-	onceward.CodeLedgerTooNew: exitUnreachable, onceward.CodeLedgerCorrupt: exitOther, onceward.CodeWriteConflict: exitOther,
+	onceward.CodeLedgerTooNew: exitUnreachable, onceward.CodeLedgerBehind: exitUnreachable, onceward.CodeLedgerCorrupt: exitOther, onceward.CodeWriteConflict: exitOther,
 	onceward.CodeCanceled: exitNotFinal, onceward.CodeProviderUnreachable: exitOther, onceward.CodeInternal: exitOther,
 	onceward.CodeResultNotKept: exitOther, onceward.CodePassedUnknown: exitNotFinal,
 }

@@ -8,7 +8,6 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -75,42 +74,24 @@ func newEventList() *cobra.Command {
 }
 
 func listEvents(c *cobra.Command, q url.Values) error {
-	cl, err := newClient(c)
-	if err != nil {
-		return err
-	}
-	rep, err := cl.do(c.Context(), "GET", "/v1/events?"+q.Encode(), nil)
-	if err != nil {
-		return err
-	}
-	if wantsJSON(c) {
-		return printJSON(c.OutOrStdout(), rep.body)
-	}
 	var page struct {
 		Events []inboxEventView `json:"events"`
 		Next   string           `json:"next"`
 	}
-	if err := json.Unmarshal(rep.body, &page); err != nil {
-		return fmt.Errorf("read answer: %w", err)
-	}
-	if err := printEvents(c.OutOrStdout(), page.Events); err != nil {
+	if done, err := ask(c, "GET", "/v1/events?"+q.Encode(), nil, &page); err != nil || done {
 		return err
 	}
-	if page.Next != "" {
-		fmt.Fprintf(c.OutOrStdout(), "more: --after %s\n", page.Next)
-	}
-	return nil
+	return printEvents(c, page.Events, page.Next)
 }
 
-// printEvents prints events as a table.
-func printEvents(out io.Writer, events []inboxEventView) error {
-	w := tabwriter.NewWriter(out, 0, 4, 2, ' ', 0)
-	fmt.Fprintln(w, "EVENT\tSOURCE\tSTATE\tRECEIVED\tKEY\tWHY")
+// printEvents prints a page of events.
+func printEvents(c *cobra.Command, events []inboxEventView, next string) error {
+	w := newTable(c.OutOrStdout(), "EVENT", "SOURCE", "STATE", "RECEIVED", "KEY", "WHY")
 	for i := range events {
 		e := &events[i]
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", e.ID, e.Source, e.State, e.ReceivedAt.Local().Format(time.DateTime), visible(e.Key), visible(e.Message))
 	}
-	return w.Flush()
+	return endPage(c, w, next)
 }
 
 func newEventShow() *cobra.Command {
@@ -135,22 +116,11 @@ func newEventDecide(verb, short string) *cobra.Command {
 }
 
 func showEvent(c *cobra.Command, method, path string, body any) error {
-	cl, err := newClient(c)
-	if err != nil {
-		return err
-	}
-	rep, err := cl.do(c.Context(), method, path, body)
-	if err != nil {
-		return err
-	}
-	if wantsJSON(c) {
-		return printJSON(c.OutOrStdout(), rep.body)
-	}
 	var found struct {
 		Event inboxEventView `json:"event"`
 	}
-	if err := json.Unmarshal(rep.body, &found); err != nil {
-		return fmt.Errorf("read answer: %w", err)
+	if done, err := ask(c, method, path, body, &found); err != nil || done {
+		return err
 	}
 	found.Event.print(c.OutOrStdout())
 	return nil

@@ -86,7 +86,7 @@ func newRoot() *cobra.Command {
 		return usageError("%s; see %s --help", err.Error(), c.CommandPath())
 	})
 	root.AddCommand(newServe(), newMCP(), newDemo(), newDrill(), newCall(), newOperation(), newReview(), newEvent(), newApproval(), newReplay(), newRun(), newSaga(), newDecision(), newContract(), newTool(), newToken(),
-		newSim(), newOutbox(), newDoctor(), newMigrate(), newAudit(), newReport(), newVersion(), newReference())
+		newSim(), newOutbox(), newDoctor(), newMigrate(), newBackup(), newRestore(), newRecover(), newAudit(), newReport(), newVersion(), newReference())
 	return strict(root)
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -63,8 +62,7 @@ func listDefinitions(ctx context.Context, c *cobra.Command, servers []*contract.
 	if wantsJSON(c) {
 		return json.NewEncoder(c.OutOrStdout()).Encode(map[string]any{"definitions": rows})
 	}
-	w := tabwriter.NewWriter(c.OutOrStdout(), 0, 4, 2, ' ', 0)
-	fmt.Fprintln(w, "SERVER\tTOOL\tSAYS\tDEFINITION")
+	w := newTable(c.OutOrStdout(), "SERVER", "TOOL", "SAYS", "DEFINITION")
 	for _, r := range rows {
 		says := "it may write"
 		if r.ReadOnly {

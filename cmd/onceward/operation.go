@@ -7,7 +7,6 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -94,36 +93,18 @@ func newOperationList() *cobra.Command {
 }
 
 func listOperations(c *cobra.Command, q url.Values) error {
-	cl, err := newClient(c)
-	if err != nil {
-		return err
-	}
-	rep, err := cl.do(c.Context(), "GET", "/v1/operations?"+q.Encode(), nil)
-	if err != nil {
-		return err
-	}
-	if wantsJSON(c) {
-		return printJSON(c.OutOrStdout(), rep.body)
-	}
 	var page struct {
 		Operations []operationView `json:"operations"`
 		Next       string          `json:"next"`
 	}
-	if err := json.Unmarshal(rep.body, &page); err != nil {
-		return fmt.Errorf("read answer: %w", err)
+	if done, err := ask(c, "GET", "/v1/operations?"+q.Encode(), nil, &page); err != nil || done {
+		return err
 	}
-	w := tabwriter.NewWriter(c.OutOrStdout(), 0, 4, 2, ' ', 0)
-	fmt.Fprintln(w, "OPERATION\tTOOL\tSTATE\tATTEMPTS\tREFERENCE\tCREATED\tKEY")
+	w := newTable(c.OutOrStdout(), "OPERATION", "TOOL", "STATE", "ATTEMPTS", "REFERENCE", "CREATED", "KEY")
 	for _, o := range page.Operations {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\t%s\n", o.ID, o.Tool, o.State, o.Attempts, visible(o.Reference), o.CreatedAt.Local().Format(time.DateTime), visible(o.Key))
 	}
-	if err := w.Flush(); err != nil {
-		return err
-	}
-	if page.Next != "" {
-		fmt.Fprintf(c.OutOrStdout(), "more: --after %s\n", page.Next)
-	}
-	return nil
+	return endPage(c, w, page.Next)
 }
 
 func newOperationShow() *cobra.Command {
@@ -204,20 +185,9 @@ const watchRest = time.Second
 
 // post makes a command that posts to an operation and shows it.
 func post(c *cobra.Command, id, action string, body any) error {
-	cl, err := newClient(c)
-	if err != nil {
-		return err
-	}
-	rep, err := cl.do(c.Context(), "POST", "/v1/operations/"+escape(id)+"/"+action, body)
-	if err != nil {
-		return err
-	}
 	var a answerView
-	if err := json.Unmarshal(rep.body, &a); err != nil {
-		return fmt.Errorf("read answer: %w", err)
-	}
-	if wantsJSON(c) {
-		return printJSON(c.OutOrStdout(), rep.body)
+	if done, err := ask(c, "POST", "/v1/operations/"+escape(id)+"/"+action, body, &a); err != nil || done {
+		return err
 	}
 	printOperation(c.OutOrStdout(), a)
 	return nil

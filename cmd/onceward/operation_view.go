@@ -7,7 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
+
+	"github.com/onceward/onceward"
 )
 
 // operationView is what the commands read of an operation.
@@ -199,7 +200,7 @@ func visible(s string) string {
 	return b.String()
 }
 
-func hidden(r rune) bool { return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) }
+func hidden(r rune) bool { return onceward.Hidden(r) || r == '\n' || r == '\t' }
 
 // printOperation prints what is known of an operation in a few lines.
 func printOperation(w io.Writer, a answerView) {

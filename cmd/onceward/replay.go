@@ -19,17 +19,6 @@ func newReplayPlan() *cobra.Command {
 	return &cobra.Command{
 		Use: "plan ID", Short: "Say whether a new attempt is safe, and why", Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			cl, err := newClient(c)
-			if err != nil {
-				return err
-			}
-			rep, err := cl.do(c.Context(), "GET", "/v1/operations/"+escape(args[0])+"/replay", nil)
-			if err != nil {
-				return err
-			}
-			if wantsJSON(c) {
-				return printJSON(c.OutOrStdout(), rep.body)
-			}
 			var plan struct {
 				Operation operationView `json:"operation"`
 				Verdict   string        `json:"verdict"`
@@ -41,8 +30,8 @@ func newReplayPlan() *cobra.Command {
 					Then, Now json.RawMessage
 				} `json:"source"`
 			}
-			if err := json.Unmarshal(rep.body, &plan); err != nil {
-				return fmt.Errorf("read answer: %w", err)
+			if done, err := ask(c, "GET", "/v1/operations/"+escape(args[0])+"/replay", nil, &plan); err != nil || done {
+				return err
 			}
 			w := c.OutOrStdout()
 			fmt.Fprintf(w, "verdict      %s\n", plan.Verdict)

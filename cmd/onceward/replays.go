@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -9,7 +8,6 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -185,31 +183,19 @@ func newReplayList() *cobra.Command {
 			if after != "" {
 				q.Set("after", after)
 			}
-			cl, err := newClient(c)
-			if err != nil {
-				return err
-			}
-			rep, err := cl.do(c.Context(), "GET", "/v1/replays?"+q.Encode(), nil)
-			if err != nil || wantsJSON(c) {
-				return cmp.Or(err, printReply(c, rep))
-			}
 			var page struct {
 				Replays []bulkView `json:"replays"`
 				Next    string     `json:"next"`
 			}
-			if err := json.Unmarshal(rep.body, &page); err != nil {
-				return fmt.Errorf("read answer: %w", err)
+			if done, err := ask(c, "GET", "/v1/replays?"+q.Encode(), nil, &page); err != nil || done {
+				return err
 			}
-			w := tabwriter.NewWriter(c.OutOrStdout(), 0, 4, 2, ' ', 0)
-			fmt.Fprintln(w, "REPLAY\tSTATE\tWHAT\tASKED\tBY\tSO FAR\tREASON")
+			w := newTable(c.OutOrStdout(), "REPLAY", "STATE", "WHAT", "ASKED", "BY", "SO FAR", "REASON")
 			for i := range page.Replays {
 				v := &page.Replays[i]
 				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", v.ID, v.State, v.kind(), v.CreatedAt.Local().Format(time.DateTime), visible(v.Actor), v.counts(), visible(v.Reason))
 			}
-			if page.Next != "" {
-				fmt.Fprintf(c.ErrOrStderr(), "there are more: --after %s\n", page.Next)
-			}
-			return w.Flush()
+			return endPage(c, w, page.Next)
 		},
 	}
 	c.Flags().IntVar(&limit, "limit", 50, "how many at the most, 100 at the most")
@@ -235,30 +221,15 @@ func newReplayCancel() *cobra.Command {
 
 // showBulk asks for a bulk replay, and shows all of it.
 func showBulk(c *cobra.Command, method, path string) error {
-	cl, err := newClient(c)
-	if err != nil {
-		return err
-	}
-	rep, err := cl.do(c.Context(), method, path, nil)
-	if err != nil || wantsJSON(c) {
-		return cmp.Or(err, printReply(c, rep))
-	}
 	var a struct {
 		Replay bulkView `json:"replay"`
 	}
-	if err := json.Unmarshal(rep.body, &a); err != nil {
-		return fmt.Errorf("read answer: %w", err)
+	if done, err := ask(c, method, path, nil, &a); err != nil || done {
+		return err
 	}
 	a.Replay.print(c.OutOrStdout())
 	for _, r := range a.Replay.Results {
 		fmt.Fprintf(c.OutOrStdout(), "%s  %s: %s\n", r.Operation, r.Outcome, visible(r.Message))
 	}
 	return nil
-}
-
-func printReply(c *cobra.Command, rep *reply) error {
-	if rep == nil {
-		return nil
-	}
-	return printJSON(c.OutOrStdout(), rep.body)
 }

@@ -1,14 +1,12 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -53,23 +51,14 @@ func newReviewShow() *cobra.Command {
 	return &cobra.Command{
 		Use: "show ID", Short: "Show what was sent, what came back, what look-ups saw, and what you may answer", Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			cl, err := newClient(c)
-			if err != nil {
-				return err
-			}
-			rep, err := cl.do(c.Context(), "GET", "/v1/operations/"+escape(args[0])+"/review", nil)
-			if err != nil {
-				return err
-			}
 			var found struct {
 				Review reviewView `json:"review"`
 			}
-			if err := json.Unmarshal(rep.body, &found); err != nil {
-				return fmt.Errorf("read answer: %w", err)
+			done, err := ask(c, "GET", "/v1/operations/"+escape(args[0])+"/review", nil, &found)
+			if err != nil && !done {
+				return err
 			}
-			if wantsJSON(c) {
-				err = printJSON(c.OutOrStdout(), rep.body)
-			} else {
+			if !done {
 				found.Review.print(c.OutOrStdout())
 			}
 			if code := stateExit(found.Review.Operation.State); err == nil && code != exitDone {
@@ -147,42 +136,24 @@ func newReviewList() *cobra.Command {
 }
 
 func listReviews(c *cobra.Command, q url.Values) error {
-	cl, err := newClient(c)
-	if err != nil {
-		return err
-	}
-	rep, err := cl.do(c.Context(), "GET", "/v1/reviews?"+q.Encode(), nil)
-	if err != nil {
-		return err
-	}
-	if wantsJSON(c) {
-		return printJSON(c.OutOrStdout(), rep.body)
-	}
 	var page struct {
 		Reviews []reviewView     `json:"reviews"`
 		Events  []inboxEventView `json:"events"`
 		Next    string           `json:"next"`
 	}
-	if err := json.Unmarshal(rep.body, &page); err != nil {
-		return fmt.Errorf("read answer: %w", err)
+	if done, err := ask(c, "GET", "/v1/reviews?"+q.Encode(), nil, &page); err != nil || done {
+		return err
 	}
-	w := tabwriter.NewWriter(c.OutOrStdout(), 0, 4, 2, ' ', 0)
-	fmt.Fprintln(w, "OPERATION\tTOOL\tSTATE\tDUE\tTEAM\tTAKEN BY\tWHY")
+	w := newTable(c.OutOrStdout(), "OPERATION", "TOOL", "STATE", "DUE", "TEAM", "TAKEN BY", "WHY")
 	for i := range page.Reviews {
 		v := &page.Reviews[i]
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", v.Operation.ID, v.Operation.Tool, v.Operation.State, v.due(), visible(v.Team), visible(v.Owner), visible(v.Operation.ReviewReason))
 	}
-	if err := w.Flush(); err != nil {
+	if err := endPage(c, w, page.Next); err != nil || len(page.Events) == 0 {
 		return err
 	}
-	if page.Next != "" {
-		fmt.Fprintf(c.OutOrStdout(), "more: --after %s\n", page.Next)
-	}
-	if len(page.Events) == 0 {
-		return nil
-	}
 	fmt.Fprintln(c.OutOrStdout(), "\nevents of senders: onceward event redrive, or dismiss")
-	return printEvents(c.OutOrStdout(), page.Events)
+	return printEvents(c, page.Events, "")
 }
 
 func newReviewTake() *cobra.Command {

@@ -7,7 +7,6 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -102,25 +101,6 @@ func showRun(c *cobra.Command, method, path string, body any) error {
 	return nil
 }
 
-// ask sends a request, and prints the answer where JSON is wanted; done says so.
-func ask(c *cobra.Command, method, path string, body, into any) (done bool, err error) {
-	cl, err := newClient(c)
-	if err != nil {
-		return false, err
-	}
-	rep, err := cl.do(c.Context(), method, path, body)
-	if err != nil {
-		return false, err
-	}
-	if err := json.Unmarshal(rep.body, into); err != nil {
-		return false, fmt.Errorf("read answer: %w", err)
-	}
-	if wantsJSON(c) {
-		return true, printJSON(c.OutOrStdout(), rep.body)
-	}
-	return false, nil
-}
-
 func printRun(w io.Writer, r *runView) {
 	printLine(w, "run", r.ID)
 	printLine(w, "workflow", r.Workflow+" "+r.Version)
@@ -154,18 +134,11 @@ func newRunList() *cobra.Command {
 			if err != nil || done {
 				return err
 			}
-			w := tabwriter.NewWriter(c.OutOrStdout(), 0, 4, 2, ' ', 0)
-			fmt.Fprintln(w, "RUN\tWORKFLOW\tVERSION\tSTATE\tOUTCOME\tSTARTED\tTRIGGER")
+			w := newTable(c.OutOrStdout(), "RUN", "WORKFLOW", "VERSION", "STATE", "OUTCOME", "STARTED", "TRIGGER")
 			for _, r := range page.Runs {
 				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", r.ID, r.Workflow, visible(r.Version), r.State, r.Outcome, r.CreatedAt.Local().Format(time.DateTime), visible(r.TriggerKey))
 			}
-			if err := w.Flush(); err != nil {
-				return err
-			}
-			if page.Next != "" {
-				fmt.Fprintf(c.OutOrStdout(), "more: --after %s\n", page.Next)
-			}
-			return nil
+			return endPage(c, w, page.Next)
 		},
 	}
 	f := c.Flags()
@@ -218,7 +191,7 @@ func newRunShow() *cobra.Command {
 				return err
 			}
 			printRun(c.OutOrStdout(), &v.Run)
-			w := tabwriter.NewWriter(c.OutOrStdout(), 0, 4, 2, ' ', 0)
+			w := newTable(c.OutOrStdout())
 			for _, e := range v.Timeline {
 				fmt.Fprintf(w, "  %s\t%s %s\t%s\t%s\t%s\t%s\n", e.At.Local().Format(time.DateTime), e.Kind, e.Event, visible(strings.TrimSpace(e.Name+" "+e.What)), e.ID, visible(e.Actor), visible(e.Reason))
 			}
@@ -239,7 +212,7 @@ func showResume(c *cobra.Command, path string) error {
 		return err
 	}
 	printRun(c.OutOrStdout(), &v.Run)
-	w := tabwriter.NewWriter(c.OutOrStdout(), 0, 4, 2, ' ', 0)
+	w := newTable(c.OutOrStdout())
 	for _, part := range []struct {
 		name  string
 		items runItemsView

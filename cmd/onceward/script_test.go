@@ -60,7 +60,7 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"ready": ready, "post": post200, "opid": operationID, "replayid": replayID, "stop": stopBackground, "signal": signalBackground, "eventually": eventually,
-			"exits": exitsWith, "stranger": startStranger, "eventually-refused": eventuallyRefused, "tokenid": tokenID, "grepsecret": grepSecret, "deliver": deliverSigned},
+			"exits": exitsWith, "stranger": startStranger, "eventually-refused": eventuallyRefused, "tokenid": tokenID, "sentence": sentenceToConfirm, "grepsecret": grepSecret, "deliver": deliverSigned},
 	})
 }
 
@@ -176,4 +176,14 @@ func post200(ts *testscript.TestScript, neg bool, args []string) {
 	if ok := res.StatusCode/100 == 2; ok == neg {
 		ts.Fatalf("%s answered %d", args[0], res.StatusCode)
 	}
+}
+
+// sentenceToConfirm sets SENTENCE to the one that the last command asked for.
+func sentenceToConfirm(ts *testscript.TestScript, _ bool, _ []string) {
+	_, rest, found := strings.Cut(ts.ReadFile("stderr"), `"`)
+	sentence, _, whole := strings.Cut(rest, `"`)
+	if !found || !whole {
+		ts.Fatalf("no sentence was asked for")
+	}
+	ts.Setenv("SENTENCE", sentence)
 }

@@ -23,8 +23,8 @@ func newServe() *cobra.Command {
 	var force bool
 	c := &cobra.Command{
 		Use: "serve", Short: "Run the server", Args: cobra.NoArgs,
-		Long: "Serves the HTTP API. Beyond loopback it wants credentials demanded (--auth required, or oidc in the\n" +
-			"configuration) and TLS. SIGHUP loads contracts and certificate anew: operations that live keep\n" +
+		Long: "Serves the HTTP API, and the console at /. Beyond loopback it wants credentials demanded (--auth\n" +
+			"required, or oidc in the configuration) and TLS. SIGHUP loads contracts and certificate anew: operations that live keep\n" +
 			"theirs, and a broken file changes nothing. SIGTERM drains: running attempts end and are recorded.\n" +
 			"Under systemd (Type=notify) it says when it is ready, that it lives (WatchdogSec), and when it drains.",
 		Example: "  onceward serve --contracts ./contracts\n  onceward serve --db postgres://onceward@localhost/onceward --contracts ./contracts",
@@ -37,6 +37,7 @@ func newServe() *cobra.Command {
 		},
 	}
 	dbFlag(c)
+	witnessFlag(c)
 	contractsFlag(c)
 	f := c.Flags()
 	f.String("listen", defaultListen, "address to listen on; beyond loopback with --auth required and TLS only (ONCEWARD_LISTEN)")
@@ -94,6 +95,8 @@ func serve(ctx context.Context, c *cobra.Command, cfg config, force bool) error 
 	defer stopMetrics()
 	stopReload := e.reloadOnHangup(ctx, cfg.Contracts, force, a.reload)
 	defer stopReload()
+	stopConsole := g.follow(ctx)
+	defer stopConsole()
 	served := srv.serve()
 	stopTelling := e.tellManager(ctx, a.scheme()+l.Addr().String())
 	defer stopTelling()
@@ -102,9 +105,11 @@ func serve(ctx context.Context, c *cobra.Command, cfg config, force bool) error 
 	case <-ctx.Done():
 		log.Info("draining", "at_most", cfg.Drain.String())
 		g.api.Drain()
+		g.console.Drain()
 		e.ledger.Drain()
 		err = drain(srv, e.ledger, cfg.Drain)
 	}
+	stopConsole()
 	return errors.Join(err, e.close(cfg.Drain))
 }
 

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -18,20 +17,9 @@ func newContractHistory() *cobra.Command {
 	c := &cobra.Command{
 		Use: "history NAME", Short: "List a contract's versions on the server: in force, waiting, signed by whom, and what differs", Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			cl, err := newClient(c)
-			if err != nil {
-				return err
-			}
-			rep, err := cl.do(c.Context(), "GET", "/v1/tools/"+escape(args[0])+"/versions", nil)
-			if err != nil {
-				return err
-			}
-			if wantsJSON(c) {
-				return printJSON(c.OutOrStdout(), rep.body)
-			}
 			var list httpapi.ContractVersionList
-			if err := json.Unmarshal(rep.body, &list); err != nil {
-				return fmt.Errorf("read answer: %w", err)
+			if done, err := ask(c, "GET", "/v1/tools/"+escape(args[0])+"/versions", nil, &list); err != nil || done {
+				return err
 			}
 			for i := range list.Versions {
 				printVersion(c.OutOrStdout(), &list.Versions[i])
@@ -128,17 +116,9 @@ func contractAt(c *cobra.Command, name onceward.ToolName, place string) (*contra
 	if strings.ContainsAny(place, "./\\") {
 		return nil, &onceward.Error{Code: onceward.CodeContractInvalid, Message: "there is no file " + place, Hint: "give a file, or a version as onceward contract history names it"}
 	}
-	cl, err := newClient(c)
-	if err != nil {
-		return nil, err
-	}
-	rep, err := cl.do(c.Context(), "GET", "/v1/tools/"+escape(string(name))+"/versions/"+escape(place), nil)
-	if err != nil {
-		return nil, err
-	}
 	var doc httpapi.ContractDocument
-	if err := json.Unmarshal(rep.body, &doc); err != nil {
-		return nil, fmt.Errorf("read answer: %w", err)
+	if _, err := asked(c, "GET", "/v1/tools/"+escape(string(name))+"/versions/"+escape(place), nil, &doc); err != nil {
+		return nil, err
 	}
 	tools, err := contract.Load([]byte(doc.Source), "version "+place, lookingOptions())
 	if err != nil {
@@ -153,20 +133,9 @@ func newContractSign() *cobra.Command {
 		Use: "sign NAME VERSION --as business|technical --reason WHY", Short: "Say yes, as one of its owners, to a version that widens risk", Args: cobra.ExactArgs(2),
 		Example: "  onceward contract sign payouts.send 3f9a01c2d4e5 --as business --reason 'the limit was agreed with finance'",
 		RunE: func(c *cobra.Command, args []string) error {
-			cl, err := newClient(c)
-			if err != nil {
-				return err
-			}
-			rep, err := cl.do(c.Context(), "POST", "/v1/tools/"+escape(args[0])+"/versions/"+escape(args[1])+"/sign", map[string]any{"as": as, "reason": reason})
-			if err != nil {
-				return err
-			}
-			if wantsJSON(c) {
-				return printJSON(c.OutOrStdout(), rep.body)
-			}
 			var a httpapi.ContractVersionAnswer
-			if err := json.Unmarshal(rep.body, &a); err != nil {
-				return fmt.Errorf("read answer: %w", err)
+			if done, err := ask(c, "POST", "/v1/tools/"+escape(args[0])+"/versions/"+escape(args[1])+"/sign", map[string]any{"as": as, "reason": reason}, &a); err != nil || done {
+				return err
 			}
 			printVersion(c.OutOrStdout(), &a.Version)
 			return nil

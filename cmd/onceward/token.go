@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -66,10 +65,11 @@ func newTokenCreate() *cobra.Command {
 func createToken(c *cobra.Command, in *httpapi.TokenRequest, lifetime time.Duration) (*httpapi.IssuedToken, error) {
 	var issued httpapi.IssuedToken
 	if c.Flags().Changed("server") {
-		return &issued, askTokens(c, "POST", "/v1/tokens", struct {
+		_, err := asked(c, "POST", "/v1/tokens", struct {
 			*httpapi.TokenRequest
 			Lifetime string `json:"lifetime"`
 		}{in, lifetime.String()}, &issued)
+		return &issued, err
 	}
 	r, err := in.Asked(lifetime)
 	if err != nil {
@@ -96,8 +96,7 @@ func newTokenList() *cobra.Command {
 			if wantsJSON(c) {
 				return printValue(c.OutOrStdout(), &httpapi.TokenPage{Tokens: all})
 			}
-			w := tabwriter.NewWriter(c.OutOrStdout(), 0, 4, 2, ' ', 0)
-			fmt.Fprintln(w, "ID\tSUBJECT\tROLES\tFOR\tEXPIRES\tLAST USED\tNOTE")
+			w := newTable(c.OutOrStdout(), "ID", "SUBJECT", "ROLES", "FOR", "EXPIRES", "LAST USED", "NOTE")
 			for i := range all {
 				t := &all[i]
 				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", t.ID, t.Subject, strings.Join(t.Roles, ","), narrowing(t), expiry(t), orDash(t.LastUsedAt), t.Note)
@@ -138,7 +137,7 @@ func allTokens(c *cobra.Command) ([]httpapi.Token, error) {
 			if after != "" {
 				path += "&after=" + after
 			}
-			if err := askTokens(c, "GET", path, nil, &page); err != nil {
+			if _, err := asked(c, "GET", path, nil, &page); err != nil {
 				return nil, err
 			}
 			all = append(all, page.Tokens...)
@@ -172,7 +171,7 @@ func newTokenRevoke() *cobra.Command {
 			}
 			var answer httpapi.TokenAnswer
 			if c.Flags().Changed("server") {
-				err = askTokens(c, "DELETE", "/v1/tokens/"+string(id), nil, &answer)
+				_, err = asked(c, "DELETE", "/v1/tokens/"+string(id), nil, &answer)
 			} else {
 				err = onLedger(c, false, func(ctx context.Context, s onceward.Store, by onceward.Principal, now time.Time) error {
 					t, err := onceward.Revoke(ctx, s, by, id, now)
@@ -221,22 +220,6 @@ func onLedger(c *cobra.Command, create bool, work func(context.Context, onceward
 		err = closed
 	}
 	return err
-}
-
-// askTokens asks the server.
-func askTokens(c *cobra.Command, method, path string, body, into any) error {
-	cl, err := newClient(c)
-	if err != nil {
-		return err
-	}
-	rep, err := cl.do(c.Context(), method, path, body)
-	if err != nil {
-		return err
-	}
-	if err := json.Unmarshal(rep.body, into); err != nil {
-		return fmt.Errorf("read answer: %w", err)
-	}
-	return nil
 }
 
 func printValue(w io.Writer, v any) error {

@@ -1,10 +1,8 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -21,17 +19,6 @@ func newToolList() *cobra.Command {
 	return &cobra.Command{
 		Use: "list", Short: "List the contracts in force on the server", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			cl, err := newClient(c)
-			if err != nil {
-				return err
-			}
-			rep, err := cl.do(c.Context(), "GET", "/v1/tools", nil)
-			if err != nil {
-				return err
-			}
-			if wantsJSON(c) {
-				return printJSON(c.OutOrStdout(), rep.body)
-			}
 			var list struct {
 				Tools []struct {
 					Name, Effect, Version, Description string
@@ -42,11 +29,10 @@ func newToolList() *cobra.Command {
 					}
 				} `json:"tools"`
 			}
-			if err := json.Unmarshal(rep.body, &list); err != nil {
-				return fmt.Errorf("read answer: %w", err)
+			if done, err := ask(c, "GET", "/v1/tools", nil, &list); err != nil || done {
+				return err
 			}
-			w := tabwriter.NewWriter(c.OutOrStdout(), 0, 4, 2, ' ', 0)
-			fmt.Fprintln(w, "TOOL\tEFFECT\tVERSION\tSTATE\tDESCRIPTION")
+			w := newTable(c.OutOrStdout(), "TOOL", "EFFECT", "VERSION", "STATE", "DESCRIPTION")
 			for _, t := range list.Tools {
 				state := "running"
 				if t.Paused != nil {
@@ -141,28 +127,16 @@ func newToolStopped() *cobra.Command {
 	return &cobra.Command{
 		Use: "stopped", Short: "List what is stopped, by whom, when and why", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			cl, err := newClient(c)
-			if err != nil {
-				return err
-			}
-			rep, err := cl.do(c.Context(), "GET", "/v1/switches", nil)
-			if err != nil {
-				return err
-			}
-			if wantsJSON(c) {
-				return printJSON(c.OutOrStdout(), rep.body)
-			}
 			var list struct {
 				Switches []struct {
 					Scope, Tool, Reason, By string
 					At                      time.Time
 				} `json:"switches"`
 			}
-			if err := json.Unmarshal(rep.body, &list); err != nil {
-				return fmt.Errorf("read answer: %w", err)
+			if done, err := ask(c, "GET", "/v1/switches", nil, &list); err != nil || done {
+				return err
 			}
-			w := tabwriter.NewWriter(c.OutOrStdout(), 0, 4, 2, ' ', 0)
-			fmt.Fprintln(w, "STOPPED\tBY\tSINCE\tREASON")
+			w := newTable(c.OutOrStdout(), "STOPPED", "BY", "SINCE", "REASON")
 			for _, s := range list.Switches {
 				fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", stoppedText(s.Scope, s.Tool), visible(s.By), s.At.Local().Format(time.DateTime), visible(s.Reason))
 			}

@@ -54,6 +54,17 @@ func (a *Authenticator) setCookie(w http.ResponseWriter, name, value string, goo
 // SignOut is POST /auth/logout: it ends the session, here and on every replica,
 // and takes the cookie away.
 func (a *Authenticator) SignOut(w http.ResponseWriter, req *http.Request) error {
+	if err := a.End(w, req); err != nil {
+		return err
+	}
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// End ends the session of a request, and takes its cookie away; what is answered
+// is the caller's matter.
+func (a *Authenticator) End(w http.ResponseWriter, req *http.Request) error {
 	if err := a.csrf.Check(req); err != nil {
 		return crossOrigin()
 	}
@@ -63,9 +74,32 @@ func (a *Authenticator) SignOut(w http.ResponseWriter, req *http.Request) error 
 		}
 	}
 	a.setCookie(w, sessionCookie, "", 0)
-	w.Header().Set("Cache-Control", "no-store")
-	w.WriteHeader(http.StatusNoContent)
 	return nil
+}
+
+// BeginWithToken signs whoever presents a token in: the browser gets a session's
+// cookie, and the token is in none. CodeUnauthenticated: the token is not good.
+func (a *Authenticator) BeginWithToken(w http.ResponseWriter, req *http.Request, token string) error {
+	if err := a.csrf.Check(req); err != nil {
+		return crossOrigin()
+	}
+	id, _, err := a.opts.Ledger.SignInWithToken(req.Context(), token)
+	if err != nil {
+		return err
+	}
+	if old, ok := a.sessionID(req); ok { // a browser has one session
+		if err := a.opts.Ledger.SignOut(req.Context(), old); err != nil {
+			return err
+		}
+	}
+	a.setCookie(w, sessionCookie, id, onceward.SessionLifetime)
+	return nil
+}
+
+// SignedIn reports whether the request names a session; it may have ended.
+func (a *Authenticator) SignedIn(req *http.Request) bool {
+	_, is := a.sessionID(req)
+	return is
 }
 
 // localPath is where a person goes after signing in: a path of this server, so

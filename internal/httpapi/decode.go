@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode"
 
 	"github.com/onceward/onceward"
 )
@@ -242,12 +241,12 @@ func printable(s string) bool {
 // reads it: no control character, no line break, and nothing that is invisible
 // or turns the text around it round.
 func plain(s string) bool {
-	return !strings.ContainsFunc(s, func(r rune) bool { return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) })
+	return !strings.ContainsFunc(s, func(r rune) bool { return onceward.Hidden(r) || r == '\n' || r == '\t' })
 }
 
 // What is said of a label that is not plain.
 const (
-	notPlain  = "a control or format character"
+	notPlain  = "a character that is not seen"
 	labelHint = "send one line of visible text"
 )
 

@@ -32,7 +32,7 @@ var shapes = map[onceward.Code]shape{
 	onceward.CodeStateForbids: shapeResult, onceward.CodeFenceLost: shapeResult, onceward.CodeEvidenceRequired: shapeResult, onceward.CodeConfirmationNeeded: shapeResult,
 	onceward.CodeReplayRefused: shapeResult, onceward.CodeOperationFailed: shapeResult, onceward.CodeContractInvalid: shapeResult, onceward.CodeContractSuperseded: shapeResult,
 	onceward.CodeConfigInvalid: shapeResult, onceward.CodeRateLimited: shapeResult, onceward.CodeOverloaded: shapeResult, onceward.CodeLedgerUnavailable: shapeResult,
-	onceward.CodeMayBeRecorded: shapeResult, onceward.CodeLedgerReadOnly: shapeResult, onceward.CodeLedgerForeign: shapeResult, onceward.CodeLedgerTooNew: shapeResult,
+	onceward.CodeMayBeRecorded: shapeResult, onceward.CodeLedgerReadOnly: shapeResult, onceward.CodeLedgerForeign: shapeResult, onceward.CodeLedgerTooNew: shapeResult, onceward.CodeLedgerBehind: shapeResult,
 	onceward.CodeLedgerCorrupt: shapeResult, onceward.CodeWriteConflict: shapeResult, onceward.CodeCanceled: shapeProtocol, onceward.CodeProviderUnreachable: shapeResult,
 	onceward.CodeInternal: shapeResult, onceward.CodeSourceNotFound: shapeProtocol, onceward.CodeEventNotFound: shapeProtocol, onceward.CodeSignatureInvalid: shapeProtocol,
 	onceward.CodeResultNotKept: shapeResult, onceward.CodePassedUnknown: shapeResult,

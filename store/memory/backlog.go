@@ -52,6 +52,28 @@ func count(b *onceward.Backlog, due *onceward.Due, created, now time.Time) {
 	}
 }
 
+// CountWaiting counts what waits of a tenant; see [onceward.BacklogStore].
+func (s *Store) CountWaiting(ctx context.Context, t onceward.Tenant, states []onceward.State, most int) ([]onceward.Waiting, error) {
+	out := make([]onceward.Waiting, len(states))
+	err := s.read(ctx, "count what waits", func(d *data) error {
+		for i, state := range states {
+			w := onceward.Waiting{State: state}
+			for id, due := range d.due {
+				if due.Tenant != t || due.State != state {
+					continue
+				}
+				w.Count = min(w.Count+1, most)
+				if at := d.rows[id].row.CreatedAt; w.Since.IsZero() || at.Before(w.Since) {
+					w.Oldest, w.Since = id, at
+				}
+			}
+			out[i] = w
+		}
+		return nil
+	})
+	return out, err
+}
+
 // Waiting lists what waits in a state; see [onceward.Store].
 func (s *Store) Waiting(ctx context.Context, state onceward.State, limit int) ([]*onceward.Operation, error) {
 	waiting := map[onceward.OperationID]bool{}

@@ -78,6 +78,21 @@ func (s *Store) List(ctx context.Context, f onceward.Filter) ([]*onceward.Operat
 	return ops[:min(len(ops), f.Limit)], err
 }
 
+// Search returns a page of what it finds in a bounded walk; see [onceward.Store].
+func (s *Store) Search(ctx context.Context, f onceward.Filter, scan int) (page []*onceward.Operation, stopped onceward.Cursor, err error) {
+	bounds := onceward.Filter{Tenant: f.Tenant, Run: f.Run, CorrelationID: f.CorrelationID, From: f.From, To: f.To, After: f.After, Limit: scan}
+	walked, err := s.List(ctx, bounds)
+	for _, op := range walked {
+		if store.Selects(&f, op) && len(page) < f.Limit {
+			page = append(page, op)
+		}
+	}
+	if len(walked) == scan && len(page) < f.Limit {
+		stopped = store.CursorOf(walked[scan-1])
+	}
+	return page, stopped, err
+}
+
 // Aged walks the ledger, oldest first; see [onceward.Store].
 func (s *Store) Aged(ctx context.Context, after onceward.Cursor, before time.Time, limit int) ([]*onceward.Operation, error) {
 	return s.scan(ctx, "list aged operations", limit, func(r *store.Row) bool {

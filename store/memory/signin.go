@@ -31,8 +31,10 @@ func (s *Store) LoadSession(ctx context.Context, h onceward.SessionHash) (*oncew
 }
 
 func copySession(n onceward.Session) *onceward.Session {
-	p := n.Principal
-	n.Principal = store.Person(p.Tenant, p.Issuer, p.Subject, store.CloneScope(store.ScopeOf(p)))
+	p := &n.Principal
+	s := store.CloneScope(onceward.Scope{Roles: p.Roles, Groups: p.Groups, Tools: p.Tools, Effects: p.Effects})
+	p.Roles, p.Groups, p.Tools, p.Effects = s.Roles, s.Groups, s.Tools, s.Effects
+	p.Credential = onceward.Credential{Token: p.Credential.Token}
 	return &n
 }
 

@@ -48,6 +48,7 @@ type data struct {
 	trail     trail
 	signings  []onceward.ContractSigning
 	tallies   map[tallyKey]int64
+	gaps      map[string]string // values by name, as the other stores keep them
 	outbox    outbox
 }
 

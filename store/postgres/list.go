@@ -19,7 +19,7 @@ func (s *Store) List(ctx context.Context, f onceward.Filter) ([]*onceward.Operat
 	}
 	var p parameters
 	sql := ""
-	if store.AllOffPath(f.States) && f.Run == "" && f.CorrelationID == "" {
+	if store.AllOffPath(f.States) && f.Run == "" && f.CorrelationID == "" && f.Reference == "" && f.Actor == "" {
 		sql = listDue(&f, &p)
 	} else {
 		sql = listAll(&f, &p)
@@ -36,27 +36,55 @@ func (s *Store) listKey(ctx context.Context, f onceward.Filter) ([]*onceward.Ope
 	return ops, nil
 }
 
-// listAll reads along one of the indexes on what never changes: by run or
-// correlation where one is asked for, else by creation.
-func listAll(f *onceward.Filter, p *parameters) string {
+// bounds are the conditions that an index on what never changes helps with: run
+// or correlation where one is asked for, and the time of creation.
+func bounds(f *onceward.Filter, p *parameters) []string {
 	where := []string{"o.alias_of is null", "o.tenant = " + p.add(textParam(string(f.Tenant)))}
-	if f.Tool != "" {
-		where = append(where, "o.tool = "+p.add(textParam(string(f.Tool))))
-	}
 	if f.Run != "" {
 		where = append(where, "o.run = "+p.add(textParam(f.Run)))
 	}
 	if f.CorrelationID != "" {
 		where = append(where, "o.correlation_id = "+p.add(textParam(f.CorrelationID)))
 	}
+	return append(where, within(f, p, "o.created_at", "o.id")...)
+}
+
+// within bounds a walk by time and by where the page begins.
+func within(f *onceward.Filter, p *parameters, created, id string) (where []string) {
+	if !f.From.IsZero() {
+		where = append(where, created+" >= "+p.add(timeParam(store.Stored(f.From)))+"::timestamptz")
+	}
+	if !f.To.IsZero() {
+		where = append(where, created+" < "+p.add(timeParam(store.Stored(f.To)))+"::timestamptz")
+	}
+	if f.After != (onceward.Cursor{}) {
+		where = append(where, "("+created+", "+id+") < ("+p.add(timeParam(store.Stored(f.After.CreatedAt)))+"::timestamptz, "+p.add(uuidParam(f.After.ID))+"::uuid)")
+	}
+	return where
+}
+
+// chosen are the conditions that no index helps with.
+func chosen(f *onceward.Filter, p *parameters) []string {
+	where := []string{"true"}
+	for _, is := range []struct{ column, value string }{{"tool", string(f.Tool)}, {"reference", f.Reference}, {"actor", f.Actor}} {
+		if is.value != "" {
+			where = append(where, "o."+is.column+" = "+p.add(textParam(is.value)))
+		}
+	}
 	if len(f.States) > 0 {
 		where = append(where, "o.state = any("+p.add(statesParam(f.States))+"::smallint[])")
 	}
-	if f.After != (onceward.Cursor{}) {
-		where = append(where, "(o.created_at, o.id) < ("+p.add(timeParam(store.Stored(f.After.CreatedAt)))+"::timestamptz, "+p.add(uuidParam(f.After.ID))+"::uuid)")
-	}
-	return "select " + selectWhole + " from operations o where " + strings.Join(where, " and ") +
-		" order by o.created_at desc, o.id desc limit " + p.add(intParam(int64(f.Limit)))
+	return where
+}
+
+// newestFirst is the order of listings.
+const newestFirst = " order by o.created_at desc, o.id desc limit "
+
+// listAll reads along one of the indexes on what never changes: by run or
+// correlation where one is asked for, else by creation.
+func listAll(f *onceward.Filter, p *parameters) string {
+	where := append(bounds(f, p), chosen(f, p)...)
+	return "select " + selectWhole + " from operations o where " + strings.Join(where, " and ") + newestFirst + p.add(intParam(int64(f.Limit)))
 }
 
 // listDue reads states off the happy path from the due table: for each state a
@@ -66,9 +94,7 @@ func listDue(f *onceward.Filter, p *parameters) string {
 	if f.Tool != "" {
 		where = append(where, "d.tool = "+p.add(textParam(string(f.Tool))))
 	}
-	if f.After != (onceward.Cursor{}) {
-		where = append(where, "(d.created_at, d.operation_id) < ("+p.add(timeParam(store.Stored(f.After.CreatedAt)))+"::timestamptz, "+p.add(uuidParam(f.After.ID))+"::uuid)")
-	}
+	where = append(where, within(f, p, "d.created_at", "d.operation_id")...)
 	limit := p.add(intParam(int64(f.Limit)))
 	return `with page as materialized (
 select d.operation_id from (select distinct unnest(` + p.add(statesParam(f.States)) + `::smallint[])) as s (state)

@@ -17,7 +17,7 @@ func (s *Store) PutSession(ctx context.Context, n onceward.Session, notes ...onc
 		p := &n.Principal
 		_, err := durably(ctx, conn, notes, `insert into sessions (hash, tenant, issuer, subject, name, scope, created_at, ends_at, seen_at)
 values ($1, $2, $3, $4, $5, $6, $7::timestamptz, $8::timestamptz, $9::timestamptz) on conflict (hash) do nothing`,
-			n.Hash[:], string(p.Tenant), p.Issuer, p.Subject, n.Name, store.EncodeScope(store.ScopeOf(*p)),
+			n.Hash[:], string(p.Tenant), p.Issuer, p.Subject, n.Name, store.EncodeRights(p),
 			optionalTime(n.CreatedAt), optionalTime(n.EndsAt), optionalTime(n.SeenAt))
 		return err
 	})
@@ -28,10 +28,10 @@ func (s *Store) LoadSession(ctx context.Context, h onceward.SessionHash) (*oncew
 	var found *onceward.Session
 	err := s.do(ctx, "load session", func(ctx context.Context, conn *pgx.Conn) error {
 		n := onceward.Session{Hash: h}
-		var tenant, issuer, subject string
-		var scope []byte
+		p := &n.Principal
+		var rights []byte
 		err := conn.QueryRow(ctx, "select tenant, issuer, subject, name, scope, created_at, ends_at, seen_at from sessions where hash = $1", h[:]).
-			Scan(&tenant, &issuer, &subject, &n.Name, &scope, &n.CreatedAt, &n.EndsAt, &n.SeenAt)
+			Scan((*string)(&p.Tenant), &p.Issuer, &p.Subject, &n.Name, &rights, &n.CreatedAt, &n.EndsAt, &n.SeenAt)
 		switch {
 		case errors.Is(err, pgx.ErrNoRows):
 			found = nil
@@ -40,10 +40,8 @@ func (s *Store) LoadSession(ctx context.Context, h onceward.SessionHash) (*oncew
 			return err
 		}
 		n.CreatedAt, n.EndsAt, n.SeenAt = n.CreatedAt.UTC(), n.EndsAt.UTC(), n.SeenAt.UTC()
-		rights, err := store.DecodeScope(scope)
-		n.Principal = store.Person(onceward.Tenant(tenant), issuer, subject, rights)
 		found = &n
-		return err
+		return store.DecodeRights(rights, p)
 	})
 	if err != nil {
 		return nil, err

@@ -51,6 +51,40 @@ func (s *Store) Backlog(ctx context.Context) (rows []onceward.Backlog, now time.
 	return rows, now, err
 }
 
+// CountWaiting counts what waits of a tenant; see [onceward.BacklogStore].
+func (s *Store) CountWaiting(ctx context.Context, t onceward.Tenant, states []onceward.State, most int) (out []onceward.Waiting, err error) {
+	err = s.read(ctx, "count what waits", func(c *conn) error {
+		out = make([]onceward.Waiting, len(states))
+		for i, state := range states {
+			w := onceward.Waiting{State: state}
+			in := func(b *binder) {
+				b.text(string(t))
+				b.int(int64(state))
+			}
+			err := c.query(`SELECT count(*) FROM (SELECT 1 FROM due INDEXED BY due_listed WHERE tenant = ? AND state = ? LIMIT ?)`, func(b *binder) {
+				in(b)
+				b.int(int64(most))
+			}, func(r *rower) error {
+				w.Count = int(r.int())
+				return nil
+			})
+			if err == nil && w.Count > 0 {
+				err = c.query(`SELECT operation_id, created_at FROM due INDEXED BY due_listed WHERE tenant = ? AND state = ?
+					ORDER BY created_at, operation_id LIMIT 1`, in, func(r *rower) error {
+					w.Oldest, w.Since = r.id(), r.time()
+					return nil
+				})
+			}
+			if err != nil {
+				return err
+			}
+			out[i] = w
+		}
+		return nil
+	})
+	return out, err
+}
+
 // Waiting lists what waits in a state; see [onceward.BacklogStore].
 func (s *Store) Waiting(ctx context.Context, state onceward.State, limit int) ([]*onceward.Operation, error) {
 	return s.oldest(ctx, "list what waits", limit, nil,

@@ -44,34 +44,75 @@ func (c *conn) listKey(f *onceward.Filter) ([]*onceward.Operation, error) {
 	return []*onceward.Operation{op}, nil
 }
 
-// listCreated walks one of the indexes by time of creation.
-func (c *conn) listCreated(f *onceward.Filter) ([]*onceward.Operation, error) {
-	index := "operations_created"
-	where := `o.alias_of IS NULL AND o.tenant = ? AND (o.created_at, o.id) < (?, ?)`
-	bind := []func(b *binder){func(b *binder) { b.text(string(f.Tenant)); b.before(f.After) }}
+// condition is a part of a WHERE clause with what it binds.
+type condition struct {
+	sql  string
+	bind func(b *binder)
+}
+
+// walked names the index by time of creation that a listing walks, and the
+// conditions that bound the walk.
+func walked(f *onceward.Filter) (index string, bounds []condition) {
+	index = "operations_created"
+	bounds = append(bounds, condition{`o.alias_of IS NULL AND o.tenant = ?`, func(b *binder) { b.text(string(f.Tenant)) }})
 	if f.CorrelationID != "" {
 		index = "operations_correlation"
-		where += ` AND o.correlation_id <> '' AND o.correlation_id = ?`
-		bind = append(bind, func(b *binder) { b.text(f.CorrelationID) })
+		bounds = append(bounds, condition{`o.correlation_id <> '' AND o.correlation_id = ?`, func(b *binder) { b.text(f.CorrelationID) }})
 	}
 	if f.Run != "" {
 		index = "operations_run"
-		where += ` AND o.run <> '' AND o.run = ?`
-		bind = append(bind, func(b *binder) { b.text(f.Run) })
+		bounds = append(bounds, condition{`o.run <> '' AND o.run = ?`, func(b *binder) { b.text(f.Run) }})
 	}
-	if f.Tool != "" {
-		where += ` AND o.tool = ?`
-		bind = append(bind, func(b *binder) { b.text(string(f.Tool)) })
+	return index, append(bounds, within(f, "o.created_at", "o.id")...)
+}
+
+// within bounds a walk by time and by where the page begins.
+func within(f *onceward.Filter, created, id string) []condition {
+	bounds := []condition{{`(` + created + `, ` + id + `) < (?, ?)`, func(b *binder) { b.before(f.After) }}}
+	if !f.From.IsZero() {
+		bounds = append(bounds, condition{created + ` >= ?`, func(b *binder) { b.time(f.From) }})
+	}
+	if !f.To.IsZero() {
+		bounds = append(bounds, condition{created + ` < ?`, func(b *binder) { b.time(f.To) }})
+	}
+	return bounds
+}
+
+// chosen are the conditions that no index helps with.
+func chosen(f *onceward.Filter) []condition {
+	all := []condition{{`1`, func(*binder) {}}}
+	for _, is := range []struct{ column, value string }{{"tool", string(f.Tool)}, {"reference", f.Reference}, {"actor", f.Actor}} {
+		if is.value != "" {
+			all = append(all, condition{`o.` + is.column + ` = ?`, func(b *binder) { b.text(is.value) }})
+		}
 	}
 	if len(f.States) > 0 {
-		where += ` AND o.state IN (?` + strings.Repeat(", ?", len(f.States)-1) + `)`
-		bind = append(bind, func(b *binder) { b.states(f.States) })
+		all = append(all, condition{`o.state IN (?` + strings.Repeat(", ?", len(f.States)-1) + `)`, func(b *binder) { b.states(f.States) }})
 	}
-	return c.operations(`SELECT `+columns+` FROM operations o INDEXED BY `+index+` WHERE `+where+`
+	return all
+}
+
+func where(all []condition) string {
+	parts := make([]string, len(all))
+	for i := range all {
+		parts[i] = all[i].sql
+	}
+	return strings.Join(parts, ` AND `)
+}
+
+func (b *binder) conditions(all []condition) {
+	for i := range all {
+		all[i].bind(b)
+	}
+}
+
+// listCreated walks one of the indexes by time of creation.
+func (c *conn) listCreated(f *onceward.Filter) ([]*onceward.Operation, error) {
+	index, bounds := walked(f)
+	all := append(bounds, chosen(f)...)
+	return c.operations(`SELECT `+columns+` FROM operations o INDEXED BY `+index+` WHERE `+where(all)+`
 		ORDER BY o.created_at DESC, o.id DESC LIMIT ?`, f.Limit, func(b *binder) {
-		for _, bind := range bind {
-			bind(b)
-		}
+		b.conditions(all)
 		b.int(int64(f.Limit))
 	})
 }
@@ -81,16 +122,10 @@ func (c *conn) listDue(f *onceward.Filter) ([]*onceward.Operation, error) {
 	var ops []*onceward.Operation
 	states := slices.Compact(slices.Sorted(slices.Values(f.States)))
 	for _, state := range states {
+		all := append(dueIn(f, state), dueChosen(f, state)...)
 		some, err := c.operations(`SELECT `+columns+` FROM due d INDEXED BY due_listed CROSS JOIN operations o ON o.id = d.operation_id
-			WHERE d.tenant = ?1 AND d.state = ?2 AND o.state = d.state AND (d.created_at, d.operation_id) < (?3, ?4)
-			AND (?5 = '' OR d.tool = ?5) AND (?6 = '' OR o.run = ?6) AND (?7 = '' OR o.correlation_id = ?7)
-			ORDER BY d.created_at DESC, d.operation_id DESC LIMIT ?8`, f.Limit, func(b *binder) {
-			b.text(string(f.Tenant))
-			b.int(int64(state))
-			b.before(f.After)
-			b.text(string(f.Tool))
-			b.text(f.Run)
-			b.text(f.CorrelationID)
+			WHERE `+where(all)+` ORDER BY d.created_at DESC, d.operation_id DESC LIMIT ?`, f.Limit, func(b *binder) {
+			b.conditions(all)
 			b.int(int64(f.Limit))
 		})
 		if err != nil {
@@ -102,6 +137,27 @@ func (c *conn) listDue(f *onceward.Filter) ([]*onceward.Operation, error) {
 		slices.SortFunc(ops, func(a, b *onceward.Operation) int { return store.Newer(store.CursorOf(b), store.CursorOf(a)) })
 	}
 	return ops[:min(len(ops), f.Limit)], nil
+}
+
+// dueIn bounds a walk of the due table in one state.
+func dueIn(f *onceward.Filter, state onceward.State) []condition {
+	return append([]condition{{`d.tenant = ? AND d.state = ?`, func(b *binder) {
+		b.text(string(f.Tenant))
+		b.int(int64(state))
+	}}}, within(f, "d.created_at", "d.operation_id")...)
+}
+
+// dueChosen are the conditions of a walk of the due table that its order does
+// not help with.
+func dueChosen(f *onceward.Filter, state onceward.State) []condition {
+	all := []condition{{`o.state = ?`, func(b *binder) { b.int(int64(state)) }}}
+	for _, is := range []struct{ column, value string }{{"d.tool", string(f.Tool)}, {"o.run", f.Run}, {"o.correlation_id", f.CorrelationID},
+		{"o.reference", f.Reference}, {"o.actor", f.Actor}} {
+		if is.value != "" {
+			all = append(all, condition{is.column + ` = ?`, func(b *binder) { b.text(is.value) }})
+		}
+	}
+	return all
 }
 
 // before binds the place before which a page begins; none: the end of time.

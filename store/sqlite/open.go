@@ -11,7 +11,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/ncruces/go-sqlite3"
@@ -212,14 +211,8 @@ func (s *Store) connect(writer bool) (*conn, error) {
 // open opens a connection on the file, which exists. Files that it makes beside
 // it get its owner and mode.
 func (s *Store) open() (*conn, error) {
-	path := filepath.ToSlash(s.files.path)
-	if !strings.HasPrefix(path, "/") {
-		path = "/" + path // a drive
-	}
 	query := url.Values{"modeof": {s.files.path}, "vfs": {cmp.Or(s.opts.vfs, fullVFS)}}
-	// SQLite does not read a plus sign as a space.
-	name := url.URL{Scheme: "file", Path: path, RawQuery: strings.ReplaceAll(query.Encode(), "+", "%20")}
-	db, err := sqlite3.OpenFlags(name.String(), sqlite3.OPEN_READWRITE|sqlite3.OPEN_URI)
+	db, err := sqlite3.OpenFlags(fileURI(s.files.path, query), sqlite3.OPEN_READWRITE|sqlite3.OPEN_URI)
 	if err != nil {
 		return nil, err
 	}

@@ -18,7 +18,7 @@ func (s *Store) PutSession(ctx context.Context, n onceward.Session, notes ...onc
 			b.text(p.Issuer)
 			b.text(p.Subject)
 			b.text(n.Name)
-			b.blob(store.EncodeScope(store.ScopeOf(*p)))
+			b.blob(store.EncodeRights(p))
 			b.time(n.CreatedAt)
 			b.time(n.EndsAt)
 			b.time(n.SeenAt)
@@ -36,10 +36,10 @@ func (s *Store) LoadSession(ctx context.Context, h onceward.SessionHash) (*oncew
 	err := s.readRaw(ctx, "load session", func(c *conn) error {
 		return c.query(`SELECT tenant, issuer, subject, name, scope, created_at, ends_at, seen_at FROM sessions WHERE hash = ?`, func(b *binder) { b.blob(h[:]) }, func(r *rower) error {
 			n := onceward.Session{Hash: h}
-			tenant, issuer, subject := onceward.Tenant(r.text()), r.text(), r.text()
+			p := &n.Principal
+			p.Tenant, p.Issuer, p.Subject = onceward.Tenant(r.text()), r.text(), r.text()
 			n.Name = r.text()
-			scope, err := store.DecodeScope(r.blob())
-			n.Principal = store.Person(tenant, issuer, subject, scope)
+			err := store.DecodeRights(r.blob(), p)
 			n.CreatedAt, n.EndsAt, n.SeenAt = r.time(), r.time(), r.time()
 			found = &n
 			return err

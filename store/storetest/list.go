@@ -21,6 +21,9 @@ var listings = []situation{
 	{"OtherTenantIsNotSeen", otherTenantIsNotSeen},
 	{"ListGivesWholeOperations", listGivesWholeOperations},
 	{"AgedWalksOldestFirstWithoutBodies", agedWalksOldestFirst},
+	{"FiltersByTimeActorAndReferenceSelect", filtersByTimeActorAndReference},
+	{"SearchLooksAtABoundedNumberAndGoesOn", searchIsBounded},
+	{"WaitingIsCountedUpToABound", waitingIsCounted},
 }
 
 // at sets when an operation was created.
@@ -218,4 +221,99 @@ func agedWalksOldestFirst(f *fixture) {
 	rest, err := f.other.Aged(f.ctx, cursor(aged[2]), f.ago(3), 3)
 	f.must(err)
 	f.equal("the second page", []string{"3", "4"}, keys(rest))
+}
+
+// searchable stores twelve operations, every third of ada, every fourth with a
+// reference, and every second one off the happy path.
+func searchable(f *fixture) {
+	for i := range 12 {
+		edit := func(o *onceward.Operation) {
+			if i%3 == 0 {
+				o.Actor = "i:ada"
+			}
+			if i%4 == 0 {
+				o.Reference = "T-1"
+			}
+		}
+		if i%2 == 0 {
+			f.offPath(fmt.Sprint(i), []onceward.State{onceward.StateFailed, onceward.StateNeedsReview}[i/2%2], f.ago(20-i), edit)
+		} else {
+			f.store(insert(f.claimed(fmt.Sprint(i), at(f.ago(20-i)), edit)))
+		}
+	}
+	f.offPath("theirs", onceward.StateFailed, f.ago(30), func(o *onceward.Operation) { o.Tenant, o.Actor, o.Reference = "globex", "i:ada", "T-1" })
+}
+
+// searches are filters of the searchable operations, and what they select.
+var searches = map[string]struct {
+	filter onceward.Filter
+	want   []string
+}{
+	"actor":             {onceward.Filter{Actor: "i:ada"}, []string{"9", "6", "3", "0"}},
+	"reference":         {onceward.Filter{Reference: "T-1"}, []string{"8", "4", "0"}},
+	"both":              {onceward.Filter{Actor: "i:ada", Reference: "T-1"}, []string{"0"}},
+	"nobody":            {onceward.Filter{Actor: "i:bob"}, nil},
+	"a state, an actor": {onceward.Filter{Actor: "i:ada", States: []onceward.State{onceward.StateNeedsReview}}, []string{"6"}},
+	"states, a ref":     {onceward.Filter{Reference: "T-1", States: []onceward.State{onceward.StateFailed, onceward.StateNeedsReview}}, []string{"8", "4", "0"}},
+	"a tool, a state":   {onceward.Filter{Tool: tool, States: []onceward.State{onceward.StateFailed}}, []string{"8", "4", "0"}},
+	"no such tool":      {onceward.Filter{Tool: "mail.send", States: []onceward.State{onceward.StateFailed}}, nil},
+	"off and on":        {onceward.Filter{Actor: "i:ada", States: []onceward.State{onceward.StateEffectPending, onceward.StateFailed}}, []string{"9", "3", "0"}},
+}
+
+func filtersByTimeActorAndReference(f *fixture) {
+	searchable(f)
+	for name, c := range searches {
+		f.equal("the listing by "+name, c.want, f.list(c.filter))
+	}
+	for name, c := range map[string]struct {
+		filter onceward.Filter
+		want   []string
+	}{
+		"from":           {onceward.Filter{From: f.ago(10)}, []string{"11", "10"}},
+		"to":             {onceward.Filter{To: f.ago(18)}, []string{"1", "0"}},
+		"between":        {onceward.Filter{From: f.ago(18), To: f.ago(16)}, []string{"3", "2"}},
+		"between, state": {onceward.Filter{From: f.ago(18), To: f.ago(16), States: []onceward.State{onceward.StateNeedsReview}}, []string{"2"}},
+	} {
+		f.equal("the listing by "+name, c.want, f.list(c.filter))
+	}
+}
+
+func searchIsBounded(f *fixture) {
+	searchable(f)
+	for name, c := range searches {
+		for _, scan := range []int{1, 2, 3, 5, 12, 50} {
+			for _, limit := range []int{1, 2, 10} {
+				filter := c.filter
+				filter.Tenant, filter.Limit = tenant, limit
+				var got []string
+				for steps := 0; ; steps++ {
+					if steps > 40 {
+						f.Fatalf("the search by %s, %d at a time, never ends", name, scan)
+					}
+					page, stopped, err := f.other.Search(f.ctx, filter, scan)
+					f.must(err)
+					got = append(got, keys(page)...)
+					if filter.After = stopped; len(page) == limit {
+						filter.After = cursor(page[limit-1])
+					} else if stopped == (onceward.Cursor{}) {
+						break
+					}
+				}
+				f.equal(fmt.Sprintf("the search by %s, looking at %d for pages of %d", name, scan, limit), c.want, got)
+			}
+		}
+	}
+}
+
+func waitingIsCounted(f *fixture) {
+	for i := range 4 {
+		f.offPath(fmt.Sprint(i), onceward.StateNeedsReview, f.ago(10-i))
+	}
+	f.offPath("theirs", onceward.StateNeedsReview, f.ago(30), func(o *onceward.Operation) { o.Tenant = "globex" })
+	states := []onceward.State{onceward.StateAwaitingApproval, onceward.StateNeedsReview}
+	for most, want := range map[int]int{2: 2, 4: 4, 100: 4} {
+		got, err := f.other.CountWaiting(f.ctx, tenant, states, most)
+		f.must(err)
+		f.equal("what waits", []onceward.Waiting{{State: states[0]}, {State: states[1], Count: want, Oldest: f.claimed("0").ID, Since: f.ago(10)}}, got)
+	}
 }

@@ -37,6 +37,11 @@ func sessionIsReadBack(f *fixture) {
 	s := f.putSession("ada", time.Hour)
 	f.putSession("bob", time.Hour)
 	f.equal("the session", &s, f.session(s.Hash))
+	narrow := onceward.Session{Hash: onceward.SessionHash{7}, CreatedAt: f.origin, EndsAt: f.origin.Add(time.Hour), SeenAt: f.origin,
+		Principal: onceward.Principal{Tenant: tenant, Issuer: onceward.IssuerToken, Subject: "bot", Roles: []onceward.Role{onceward.RoleOperator}, Tools: []onceward.ToolName{tool},
+			Effects: []onceward.EffectClass{onceward.EffectRead}, Credential: onceward.Credential{Token: "0123456789abcdef"}}}
+	f.must(f.Store.PutSession(f.ctx, narrow))
+	f.equal("a session that a token began", &narrow, f.session(narrow.Hash))
 }
 
 func sessionIsSeen(f *fixture) {

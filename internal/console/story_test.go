@@ -1,0 +1,112 @@
+package console_test
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/onceward/onceward"
+	"github.com/onceward/onceward/oncewardtest"
+)
+
+// story is a day of a tenant's life: history, an unknown outcome, a review, two
+// approvals, a run, a replay and a stopped tool.
+type story struct {
+	unknown, review, approval, approved, failed onceward.OperationID
+	run                                         onceward.RunID
+	replay                                      onceward.BulkReplayID
+}
+
+func (w *world) story() story {
+	w.Helper()
+	var s story
+	start := w.clock.Now().Truncate(time.Hour).Add(40 * time.Minute)
+	w.clock.Advance(start.Sub(w.clock.Now()))
+	for hour := range 23 {
+		for i := range 3 + (hour*7+5)%11 {
+			input := fmt.Sprintf(`{"id":"shop/%d-%d","text":"Parcel %d did not arrive"}`, hour, i, 1000+hour*20+i)
+			switch {
+			case hour%6 == 4 && i == 1:
+				w.lost(ticket, input)
+				w.pass(5 * time.Second)
+			default:
+				w.ask(ticket, input)
+			}
+			for range (hour + i) % 3 {
+				w.ask(ticket, input)
+			}
+		}
+		if hour%5 == 2 {
+			w.ask(fax, fmt.Sprintf(`{"id":"case-%d","text":"Dunning letter"}`, hour))
+		}
+		_, _ = w.ledger.Submit(w.Context(), onceward.Intent{Principal: agent, Tool: ticket, Input: []byte(fmt.Sprintf(`{"id":"shop/%d-0","text":"x","other":true}`, hour))})
+		w.pass(time.Hour)
+	}
+	s.run = w.aRun()
+	s.failed = w.aFailure()
+	s.review = w.inReview("case-2291")
+	w.pass(20 * time.Minute)
+	s.approved = w.asked("return-880")
+	w.decide(s.approved, true)
+	s.approval = w.ask(payout, "{\"id\":\"return-881\",\"to\":\"Anna\u200b Berg\",\"text\":\"Refund for the kettle\",\"amount\":500}")
+	w.pass(15 * time.Minute)
+	w.provider.BreakProbes(true)
+	s.unknown = w.lost(ticket, `{"id":"shop/late-1","text":"Printer on fire"}`)
+	w.pass(3 * time.Second)
+	w.pass(4 * time.Second)
+	s.replay = w.aReplay()
+	for range 20 {
+		if worked, err := w.seal.Step(w.Context()); err != nil || !worked {
+			break
+		}
+	}
+	return s
+}
+
+func (w *world) aFailure() onceward.OperationID {
+	w.Helper()
+	w.provider.Script(oncewardtest.FaultInvalid)
+	return w.ask(ticket, `{"id":"shop/bad-1","text":""}`)
+}
+
+// decide says yes or no to what is asked.
+func (w *world) decide(id onceward.OperationID, yes bool) {
+	w.Helper()
+	bob := person("bob", onceward.RoleApprover)
+	op := w.read(id)
+	var err error
+	if yes {
+		_, err = w.ledger.Approve(w.Context(), bob, id, onceward.ApprovalAnswer{Digest: op.Digest, Contract: op.Contract, Reason: "agreed with the customer"})
+	} else {
+		_, err = w.ledger.Reject(w.Context(), bob, id, op.Digest, "the kettle was not ours")
+	}
+	w.must(err)
+	w.drain()
+}
+
+// aRun is a business event with a decision and an operation.
+func (w *world) aRun() onceward.RunID {
+	w.Helper()
+	ctx := w.Context()
+	a, err := w.ledger.StartRun(ctx, onceward.RunRequest{Principal: agent, Workflow: "complaints.answer", Version: "2", TriggerKey: "mail-4711", Input: []byte(`{"mail":4711}`), CorrelationID: "mail-4711"})
+	w.must(err)
+	d, err := w.ledger.PutDecision(ctx, onceward.DecisionRequest{Principal: agent, Run: a.Run.ID, Step: "assess", Input: []byte(`{"text":"The kettle leaks."}`),
+		Output: []byte(`{"justified":true,"amount":50}`), Model: "m-1", PromptVersion: "p-7", RuleVersion: "r-3"})
+	w.must(err)
+	w.ask(ticket, `{"id":"mail/4711","text":"The kettle leaks"}`, func(in *onceward.Intent) {
+		in.Run, in.CorrelationID, in.Decision = a.Run.ID.String(), "mail-4711", d.Step.ID
+	})
+	return a.Run.ID
+}
+
+func (w *world) aReplay() onceward.BulkReplayID {
+	w.Helper()
+	b, err := w.ledger.StartBulkReplay(w.Context(), person("olga", onceward.RoleOperator), onceward.BulkRequest{DryRun: true, Reason: "the line is repaired", Rate: 60})
+	w.must(err)
+	for range 20 {
+		if worked, err := w.replays.Step(w.Context()); err != nil || !worked {
+			break
+		}
+		w.clock.Advance(2 * time.Second)
+	}
+	return b.ID
+}

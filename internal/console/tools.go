@@ -1,0 +1,204 @@
+package console
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/onceward/onceward"
+)
+
+// Drill is what the console shows of drills: the rows that onceward drill --json
+// writes, by tool.
+type Drill struct {
+	Started time.Time  `json:"started"`
+	Rows    []DrillRow `json:"rows"`
+}
+
+// DrillRow is one scenario at one contract.
+type DrillRow struct {
+	Tool    string `json:"tool"`
+	Title   string `json:"title"`
+	Verdict string `json:"verdict"`
+	Why     string `json:"why"`
+	Effects int    `json:"effects"`
+}
+
+// toolView is one contract in force.
+type toolView struct {
+	Info     *onceward.ToolInfo
+	Paused   *onceward.ToolSwitch
+	Findings []Finding
+	Held     *onceward.HeldVersion
+	Answered onceward.Answered // of the last day; zero where the reader may not read reports
+	Unknown  int               // now
+	Health   string            // good, open, bad: what there is to say of it now
+}
+
+// toolsView is the list of contracts.
+type toolsView struct {
+	Tools                []*toolView
+	Stopped              []onceward.ToolSwitch // of every tool at once
+	MayStop, ReadReports bool
+	TenantStopped        bool
+}
+
+// tools is GET /tools.
+func tools(p *page) error {
+	v := toolsView{MayStop: p.may(onceward.ActionSwitchTools), ReadReports: p.may(onceward.ActionReadReports)}
+	stopped, err := p.ledger.Switches(p.req.Context(), p.who)
+	if err != nil {
+		return err
+	}
+	for _, sw := range stopped {
+		if sw.Tool == "" {
+			v.Stopped = append(v.Stopped, sw)
+			v.TenantStopped = v.TenantStopped || sw.Tenant == p.who.Tenant
+		}
+	}
+	answered, err := p.answered()
+	if err != nil {
+		return err
+	}
+	for _, t := range p.ledger.Tools() {
+		v.Tools = append(v.Tools, p.toolOf(t, answered))
+	}
+	slices.SortFunc(v.Tools, func(a, b *toolView) int { return cmp.Compare(a.Info.Name, b.Info.Name) })
+	return p.show("tools", word("tools.title"), v)
+}
+
+// answered is how each tool's requests of the last day were answered.
+func (p *page) answered() (map[onceward.ToolName]onceward.Answered, error) {
+	if !p.may(onceward.ActionReadReports) {
+		return nil, nil
+	}
+	o, err := p.ledger.Overview(p.req.Context(), p.who, 24*time.Hour)
+	if err != nil {
+		return nil, err
+	}
+	all := map[onceward.ToolName]onceward.Answered{}
+	for _, t := range o.Tools {
+		all[t.Tool] = t.Answered
+	}
+	return all, nil
+}
+
+func (p *page) toolOf(t onceward.Tool, answered map[onceward.ToolName]onceward.Answered) *toolView {
+	v := &toolView{Info: t.Info(), Findings: p.opts.Lint(t), Answered: answered[t.Info().Name], Health: "good"}
+	if sw, paused := p.ledger.Paused(p.who.Tenant, v.Info.Name); paused {
+		v.Paused, v.Health = &sw, "bad"
+	}
+	if h, held := p.ledger.HeldVersion(v.Info.Name); held {
+		v.Held = &h
+	}
+	return v
+}
+
+// oneToolView is the page of one contract.
+type oneToolView struct {
+	*toolView
+	Source   string // the document; empty: not for the reader
+	Schema   string
+	Versions []onceward.ContractStanding
+	Dead     []*onceward.Operation
+	Waiting  []*onceward.Operation // unknown or in review
+	Drill    []DrillRow
+	Drilled  time.Time
+	MayPause bool
+	MayDead  bool
+	Now      time.Time
+}
+
+// tool is GET /tools/{name}.
+func tool(p *page) error {
+	name, err := onceward.ParseToolName(p.req.PathValue("name"))
+	if err != nil {
+		return err
+	}
+	t, err := p.ledger.Tool(name)
+	if err != nil {
+		return err
+	}
+	answered, err := p.answered()
+	if err != nil {
+		return err
+	}
+	ctx := p.req.Context()
+	v := &oneToolView{toolView: p.toolOf(t, answered), Schema: pretty(t.Info().InputSchema), MayPause: p.may(onceward.ActionSwitchTools), MayDead: p.may(onceward.ActionReplay), Now: p.now}
+	if v.Versions, err = p.ledger.ContractHistory(ctx, p.who, name); err != nil {
+		return err
+	}
+	if p.who.Tenant == onceward.DefaultTenant {
+		v.Source = string(t.Info().Source)
+	}
+	if p.may(onceward.ActionRead) {
+		for _, list := range []struct {
+			into   *[]*onceward.Operation
+			states []onceward.State
+		}{{&v.Waiting, []onceward.State{onceward.StateOutcomeUnknown, onceward.StateNeedsReview}}, {&v.Dead, []onceward.State{onceward.StateFailed, onceward.StateAbandoned}}} {
+			found, err := p.ledger.Search(ctx, p.who, onceward.Filter{Tool: name, States: list.states, Limit: 8})
+			if err != nil {
+				return err
+			}
+			*list.into = found.Operations
+		}
+	}
+	if v.Health == "good" && len(v.Waiting) > 0 {
+		v.Health = "open"
+	}
+	drill, err := p.opts.Drill()
+	if err != nil {
+		return err
+	}
+	if drill != nil {
+		v.Drilled = drill.Started
+		for _, r := range drill.Rows {
+			if r.Tool == string(name) {
+				v.Drill = append(v.Drill, r)
+			}
+		}
+	}
+	return p.show("tool", string(name), v)
+}
+
+func (p *page) switchTool(what string, do func(onceward.ToolName) error) error {
+	name, err := onceward.ParseToolName(p.req.PathValue("name"))
+	if err != nil {
+		return err
+	}
+	if err := do(name); err != nil {
+		return err
+	}
+	return p.done("/tools/"+string(name), what)
+}
+
+// pauseTool is POST /tools/{name}/pause.
+func pauseTool(p *page) error {
+	return p.switchTool("paused", func(name onceward.ToolName) error {
+		return p.ledger.PauseTool(p.req.Context(), p.who, name, p.field("reason"))
+	})
+}
+
+// resumeTool is POST /tools/{name}/resume.
+func resumeTool(p *page) error {
+	return p.switchTool("resumed", func(name onceward.ToolName) error {
+		_, err := p.ledger.ResumeTool(p.req.Context(), p.who, name)
+		return err
+	})
+}
+
+// stopTenant is POST /switches/stop: every tool of the tenant.
+func stopTenant(p *page) error {
+	if err := p.ledger.PauseTool(p.req.Context(), p.who, "", p.field("reason")); err != nil {
+		return err
+	}
+	return p.done("/tools", "stopped")
+}
+
+// resumeTenant is POST /switches/resume.
+func resumeTenant(p *page) error {
+	if _, err := p.ledger.ResumeTool(p.req.Context(), p.who, ""); err != nil {
+		return err
+	}
+	return p.done("/tools", "resumed")
+}
