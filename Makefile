@@ -101,7 +101,8 @@ PROOF ?= 5m
 prove: bin/withpg ## check the claim path's linearizability on real PostgreSQL for PROOF (5m)
 	bin/withpg -set fsync=$(PG_FSYNC) -- go test ./cmd/onceward -run '^TestClaimsAreLinearizable' -count=1 -v -timeout 0 -args -proof=$(PROOF)
 
-# How often make relay-storm kills something, for NATS and Kafka together.
+# How often make relay-storm kills something: half of it with NATS, half with Kafka,
+# and a tenth more with RabbitMQ, which takes long to come up.
 STORM ?= 100
 
 .PHONY: relay-storm
