@@ -49,6 +49,7 @@ const (
 	AuditSagaEnded           AuditAction = "saga_ended"
 	AuditUnknownOverdue      AuditAction = "unknown_overdue"
 	AuditUnsafeRetry         AuditAction = "unsafe_retry"
+	AuditBypassSuspected     AuditAction = "bypass_suspected"
 	AuditTrailExported       AuditAction = "audit_exported"
 	AuditTrailPruned         AuditAction = "audit_pruned"
 	AuditLedgerBackedUp      AuditAction = "ledger_backed_up"

@@ -75,6 +75,7 @@ type Ledger struct {
 	backlog  backlog
 	behind   behind
 	sagas    movedSagas
+	bypasses bypasses
 	beating  chan struct{} // holds a token while a beat is under way
 	wake     chan struct{}
 	arrivals chan struct{}

@@ -106,27 +106,51 @@ func (l *Ledger) explain(ctx context.Context, tool ToolName, from time.Time) (*e
 	return e, nil
 }
 
+// rulesOut reports whether no operation can have made an object that none
+// explains: one whose effect is not known yet could be any that bears no key.
+func (e *explained) rulesOut(o AuditedObject) bool {
+	return e.whole && (e.unsettled == 0 || o.ProviderKey != "")
+}
+
 // Unexplained lists the provider's objects of a tool and returns those that no
 // operation explains. listed is false where the contract names no listing. sure is
-// false where an operation whose effect is not known could explain them, or where
-// there are too many operations to read them all.
+// false where an operation whose effect is not known could explain one of them, or
+// where there are too many operations to read them all.
 func (l *Ledger) Unexplained(ctx context.Context, t Tool, tenant Tenant) (objects []AuditedObject, listed, sure bool, err error) {
 	all, listed, err := l.list(t, tenant)
 	if err != nil || !listed {
 		return nil, listed, false, err
 	}
-	e, err := l.explain(ctx, t.Info().Name, l.clock.now().Add(-ListingSpan))
+	objects, e, err := l.unexplained(ctx, t.Info().Name, all)
 	if err != nil {
 		return nil, true, false, err
 	}
-	objects = without(all, e)
-	if len(objects) > 0 { // of operations from longer ago, or of none
-		if e, err = l.explain(ctx, t.Info().Name, time.Time{}); err != nil {
-			return nil, true, false, err
+	for _, o := range objects {
+		if !e.rulesOut(o) {
+			return objects, true, false, nil
 		}
-		objects = without(objects, e)
 	}
-	return objects, true, e.whole && e.unsettled == 0, nil
+	return objects, true, true, nil
+}
+
+// unexplained is what no operation of a tool explains: of the newest ones, and then
+// of all.
+func (l *Ledger) unexplained(ctx context.Context, tool ToolName, all []AuditedObject) ([]AuditedObject, *explained, error) {
+	if len(all) == 0 {
+		return nil, &explained{whole: true}, nil
+	}
+	e, err := l.explain(ctx, tool, l.clock.now().Add(-ListingSpan))
+	if err != nil {
+		return nil, nil, err
+	}
+	rest := without(all, e)
+	if len(rest) == 0 {
+		return nil, e, nil
+	}
+	if e, err = l.explain(ctx, tool, time.Time{}); err != nil {
+		return nil, nil, err
+	}
+	return without(rest, e), e, nil
 }
 
 func without(all []AuditedObject, e *explained) (rest []AuditedObject) {

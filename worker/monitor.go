@@ -2,19 +2,20 @@ package worker
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/onceward/onceward"
 )
 
 // Monitor counts, by a look-up now and then, the effects of operations that have
-// succeeded.
+// succeeded, and compares a provider's own list with the ledger.
 type Monitor struct {
 	ledger *onceward.Ledger
 	every  time.Duration
 }
 
-// NewMonitor returns the loop: one look-up every so often at most.
+// NewMonitor returns the loop: one look-up and one listing every so often at most.
 func NewMonitor(l *onceward.Ledger, every time.Duration) *Monitor { return &Monitor{l, every} }
 
 // Name implements Loop.
@@ -23,8 +24,9 @@ func (m *Monitor) Name() string { return "monitor" }
 // Step implements Loop. It never asks to be repeated at once: its rest bounds
 // what a provider is asked.
 func (m *Monitor) Step(ctx context.Context) (bool, error) {
-	_, err := m.ledger.Monitor(ctx)
-	return false, err
+	_, looked := m.ledger.Monitor(ctx)
+	_, listed := m.ledger.CompareListing(ctx)
+	return false, errors.Join(looked, listed)
 }
 
 // Idle implements Loop.

@@ -34,6 +34,15 @@ var alerts = []alert{
 		labels:  map[string]string{"tool": "pay"},
 	},
 	{
+		name: "OncewardBypassSuspected", severity: "ticket", page: "bypass-suspected",
+		expr: `sum by (tool) (increase(onceward_alarms_total{reason="bypass_suspected"}[15m])) > 0
+  or sum by (tool) (onceward_alarms_total{reason="bypass_suspected"}) unless sum by (tool) (onceward_alarms_total{reason="bypass_suspected"} offset 15m)`,
+		summary: "The provider has an object that no operation explains: somebody writes past the ledger",
+		fires:   []series{{`onceward_alarms_total{tool="pay",reason="bypass_suspected",instance="a"}`, "_x10 1+0x10"}},
+		quiet:   []series{{`onceward_alarms_total{tool="pay",reason="review_overdue",instance="a"}`, "_x10 1+0x10"}},
+		labels:  map[string]string{"tool": "pay"},
+	},
+	{
 		name: "OncewardStuck", severity: "page", page: "stuck", wait: "2m",
 		expr:    `max by (tool, source) (onceward_stuck_operations) > 0`,
 		summary: "Operations should go on and cannot",
