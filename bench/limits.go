@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"golang.org/x/sys/unix"
 
 	"github.com/onceward/onceward"
 )
@@ -31,7 +30,7 @@ func (s *suite) diskSyncs(ctx context.Context) error {
 		if _, err := f.WriteAt(block, 0); err != nil {
 			return err
 		}
-		return unix.Fdatasync(int(f.Fd()))
+		return f.Sync()
 	}, nil, nil)
 	return errors.Join(err, f.Close())
 }
