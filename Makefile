@@ -219,6 +219,15 @@ unit: ## check the systemd unit: its words, and that it exposes little
 kubernetes: ## read the Kubernetes manifests as the API server's own types do, strictly
 	cd deploy/kubernetes && go test ./...
 
+SITE_TOOLS := docs/node_modules/.package-lock.json
+
+.PHONY: site
+site: $(SITE_TOOLS) ## build the documentation as a site with a search, as dist/site
+	npm exec --prefix docs -- vitepress build docs --outDir $(CURDIR)/dist/site
+
+$(SITE_TOOLS): docs/package.json docs/package-lock.json
+	npm ci --no-audit --no-fund --ignore-scripts --prefix docs
+
 .PHONY: clean
 clean: ## remove what this file builds
 	rm -rf bin dist
