@@ -228,6 +228,22 @@ site: $(SITE_TOOLS) ## build the documentation as a site with a search, as dist/
 $(SITE_TOOLS): docs/package.json docs/package-lock.json
 	npm ci --no-audit --no-fund --ignore-scripts --prefix docs
 
+AXE := tools/axe/node_modules/axe-core/axe.min.js
+
+.PHONY: console
+console: $(AXE) ## hold every page of the console to WCAG 2.2 AA, with axe-core in chromium
+	ONCEWARD_TEST_REQUIRE=1 go test -tags thirdparty -count=1 -timeout $(TEST_TIMEOUT) $(TESTFLAGS) -run Axe ./internal/console
+
+$(AXE):
+	npm install --no-audit --no-fund --ignore-scripts --prefix tools/axe axe-core@4.14.1
+
+# Where make screenshots writes.
+SCREENSHOTS ?= bin/screenshots
+
+.PHONY: screenshots
+screenshots: ## write a picture of every page of the console: light, dark, on a phone
+	ONCEWARD_TEST_REQUIRE=1 go test -count=1 -timeout $(TEST_TIMEOUT) -run NoPageIsWider ./internal/console -args -pictures=$(abspath $(SCREENSHOTS))
+
 .PHONY: clean
 clean: ## remove what this file builds
 	rm -rf bin dist

@@ -27,7 +27,7 @@ func newDemo() *cobra.Command {
 			"Exits 0 only if every row has the right number of effects.",
 		RunE: func(c *cobra.Command, _ []string) error { return runDemo(c, keep) },
 	}
-	c.Flags().BoolVar(&keep, "keep", false, "leave the server up afterwards, and say what to try")
+	c.Flags().BoolVar(&keep, "keep", false, "leave the server up afterwards, with a story in its console, and say how to sign in")
 	return c
 }
 
@@ -84,7 +84,11 @@ func runDemo(c *cobra.Command, keep bool) (err error) {
 		}
 	}
 	if keep {
-		d.whatNext()
+		person, err := d.seed(ctx)
+		if err != nil {
+			return fmt.Errorf("seed demo: %w\n%s", err, d.child.tail())
+		}
+		d.whatNext(person)
 		<-c.Context().Done()
 	}
 	return nil
@@ -142,13 +146,3 @@ func (d *demo) start(ctx context.Context, crash string) (err error) {
 }
 
 func (d *demo) say(format string, args ...any) { fmt.Fprintf(d.out, format+"\n", args...) }
-
-func (d *demo) whatNext() {
-	d.say(`
-The server stays up until you press Ctrl-C. Try:
-
-  curl -s %[1]s/v1/tools/tickets.create/call -H 'Content-Type: application/json' -d '{"source":"you","event_id":"1","subject":"Hello"}'
-  curl -s %[1]s/v1/operations?state=needs_review
-  curl -s %[2]s/effects/summary
-`, d.client.base, d.sim)
-}
