@@ -1,6 +1,7 @@
 package onceward
 
 import (
+	"cmp"
 	"context"
 	"strings"
 	"time"
@@ -14,6 +15,7 @@ type AuditFilter struct {
 	Action  AuditAction
 	Subject string
 	People  bool // only what was done by a principal, and no change that a replica made by itself
+	Events  bool // only what is no change of an operation
 	After   AuditCursor
 	Limit   int // 1 to MaxPage; a page ends with the commit that fills it
 }
@@ -48,6 +50,9 @@ type AuditLine struct {
 // other tenants.
 const auditScan = 20
 
+// auditPage is how many rows a page of lines reads at once at least.
+const auditPage = 50
+
 // Audit returns a page of the tenant's audit trail, oldest first, and where to go
 // on; a zero cursor: there is nothing behind it now. A page may be short, or empty,
 // and have a place at which to go on: it looks at a bounded number of rows. What
@@ -69,7 +74,7 @@ func (l *Ledger) Audit(ctx context.Context, p Principal, f AuditFilter) ([]Audit
 			at = AuditCursor{seal.Journal, seal.Events}
 		}
 	}
-	r := &trailReader{store: l.store, at: at, budget: auditScan}
+	r := &trailReader{store: l.store, at: at, budget: auditScan, page: max(f.Limit, auditPage), ended: [2]bool{f.Events, false}}
 	var lines []AuditLine
 	for len(lines) < f.Limit {
 		row, err := r.next(ctx)
@@ -104,6 +109,7 @@ type trailReader struct {
 	rows   [2][]AuditRow
 	ended  [2]bool
 	budget int // pages; below 0: without bound
+	page   int // rows; 0: MaxPage
 }
 
 // next is the next row; nil: there is none, or the budget is spent.
@@ -117,11 +123,11 @@ func (r *trailReader) next(ctx context.Context) (*AuditRow, error) {
 		}
 		r.budget--
 		var err error
-		r.rows[i], err = r.store.AuditRows(ctx, AuditQuery{Source: source, After: *r.at.of(source), Limit: MaxPage})
+		r.rows[i], err = r.store.AuditRows(ctx, AuditQuery{Source: source, After: *r.at.of(source), Limit: cmp.Or(r.page, MaxPage)})
 		if err != nil {
 			return nil, err
 		}
-		r.ended[i] = len(r.rows[i]) < MaxPage
+		r.ended[i] = len(r.rows[i]) < cmp.Or(r.page, MaxPage)
 	}
 	pick := 0
 	switch {

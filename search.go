@@ -8,7 +8,7 @@ import (
 // SearchScan is how many operations one page of a search looks at. What no index
 // helps with is looked for among so many at a time, so that a page costs the same
 // however large the ledger is.
-const SearchScan = 10_000
+const SearchScan = 5_000
 
 // Found is a page of a search.
 type Found struct {

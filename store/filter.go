@@ -39,6 +39,16 @@ func Newer(a, b onceward.Cursor) int {
 	return bytes.Compare(a.ID[:], b.ID[:])
 }
 
+// Before is the place before which a listing begins: where its page begins, or
+// its end in time, whichever comes first. The zero Cursor: the newest. Why one
+// bound of the two: an index is walked from one place.
+func Before(f *onceward.Filter) onceward.Cursor {
+	if !f.To.IsZero() && (f.After == (onceward.Cursor{}) || !Stored(f.After.CreatedAt).Before(Stored(f.To))) {
+		return onceward.Cursor{CreatedAt: Stored(f.To)} // no ID is below the zero one
+	}
+	return f.After
+}
+
 // OffPath reports whether operations in this state have a due row: all states
 // but those of an undisturbed operation.
 func OffPath(s onceward.State) bool {

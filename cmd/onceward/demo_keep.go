@@ -40,7 +40,7 @@ func (d *demo) seed(ctx context.Context) (person string, err error) {
 			}
 		}
 	}
-	// Unknown for about a minute: each answer is lost, and so is what was asked.
+	// Unknown until its attempts are used up: each request is lost on its way.
 	for range 5 {
 		if err := d.fault(ctx, "payments", "order-911", "drop_before_commit"); err != nil {
 			return "", err
@@ -78,7 +78,7 @@ func (d *demo) whatNext(person string) {
 The console is at  %[1]s
 Sign in with       %[3]s
 
-A review and an approval wait for you there, and an outcome that is unknown for about a minute. The server stays up until you
+A review and an approval wait for you there, and an outcome that is unknown at first. The server stays up until you
 press Ctrl-C. Programs ask it with the same token:
 
   curl -s %[1]s/v1/operations?state=needs_review -H 'Authorization: Bearer %[3]s'

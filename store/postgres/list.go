@@ -54,11 +54,8 @@ func within(f *onceward.Filter, p *parameters, created, id string) (where []stri
 	if !f.From.IsZero() {
 		where = append(where, created+" >= "+p.add(timeParam(store.Stored(f.From)))+"::timestamptz")
 	}
-	if !f.To.IsZero() {
-		where = append(where, created+" < "+p.add(timeParam(store.Stored(f.To)))+"::timestamptz")
-	}
-	if f.After != (onceward.Cursor{}) {
-		where = append(where, "("+created+", "+id+") < ("+p.add(timeParam(store.Stored(f.After.CreatedAt)))+"::timestamptz, "+p.add(uuidParam(f.After.ID))+"::uuid)")
+	if before := store.Before(f); before != (onceward.Cursor{}) {
+		where = append(where, "("+created+", "+id+") < ("+p.add(timeParam(store.Stored(before.CreatedAt)))+"::timestamptz, "+p.add(uuidParam(before.ID))+"::uuid)")
 	}
 	return where
 }

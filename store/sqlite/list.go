@@ -68,12 +68,9 @@ func walked(f *onceward.Filter) (index string, bounds []condition) {
 
 // within bounds a walk by time and by where the page begins.
 func within(f *onceward.Filter, created, id string) []condition {
-	bounds := []condition{{`(` + created + `, ` + id + `) < (?, ?)`, func(b *binder) { b.before(f.After) }}}
+	bounds := []condition{{`(` + created + `, ` + id + `) < (?, ?)`, func(b *binder) { b.before(store.Before(f)) }}}
 	if !f.From.IsZero() {
 		bounds = append(bounds, condition{created + ` >= ?`, func(b *binder) { b.time(f.From) }})
-	}
-	if !f.To.IsZero() {
-		bounds = append(bounds, condition{created + ` < ?`, func(b *binder) { b.time(f.To) }})
 	}
 	return bounds
 }
