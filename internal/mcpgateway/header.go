@@ -38,6 +38,9 @@ func headerMismatch(format string, args ...any) error {
 //
 // Why not the SDK: it knows no tool of ours, and no task.
 func (g *Gateway) agrees(req *http.Request, who onceward.Principal, scope string) (id json.RawMessage, err error) {
+	if err := headersOnce(req.Header); err != nil {
+		return nil, err
+	}
 	if req.Method != http.MethodPost || req.Header.Get(versionHeader) < versionModern {
 		return nil, nil
 	}
@@ -46,10 +49,24 @@ func (g *Gateway) agrees(req *http.Request, who onceward.Principal, scope string
 	if err != nil || json.Unmarshal(body, &m) != nil {
 		return nil, nil // the SDK says what is wrong with it
 	}
+	if _, err := onceward.ParseJSON(body); err != nil { // such as a member that stands twice
+		return m.ID, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "the body is no single message: " + err.Error()}
+	}
 	if isTaskMethod(m.Method) && m.Params.TaskID != "" && req.Header.Get(nameHeader) != m.Params.TaskID {
 		return m.ID, headerMismatch("Mcp-Name does not name the task of the body")
 	}
 	return m.ID, g.headersAgree(req, &m, who, scope)
+}
+
+// headersOnce refuses a header line of the protocol that stands twice: a proxy may
+// have gone by the one, and we by the other.
+func headersOnce(header http.Header) error {
+	for _, name := range []string{versionHeader, methodHeader, nameHeader} {
+		if len(header.Values(name)) > 1 {
+			return headerMismatch("%s stands more than once", name)
+		}
+	}
+	return nil
 }
 
 // headersAgree compares the headers of a call's parameters with its arguments.

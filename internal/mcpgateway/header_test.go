@@ -73,3 +73,41 @@ func TestHeadersOfParametersThatSayOtherThanTheBodyClaimNothing(t *testing.T) {
 		}
 	}
 }
+
+func TestWhatABodyOrItsHeadersSayTwiceClaimsNothing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	const routed = "routed.write"
+	w.activate(oncewardtest.NewTool(routed, onceward.EffectUnsafeWrite, func(i *onceward.ToolInfo) {
+		i.KeyRule = `["input.id"]`
+		i.InputSchema = []byte(`{"type":"object","properties":{"id":{"type":"string"},"region":{"type":"string","x-mcp-header":"Region"}}}`)
+	}))
+	for name, c := range map[string]struct {
+		params string
+		header map[string][]string
+	}{
+		"two names in the headers":    {`"name":"routed.write","arguments":{"id":"a"}`, map[string][]string{"Mcp-Name": {routed, tickets}}},
+		"two methods in the headers":  {`"name":"routed.write","arguments":{"id":"a"}`, map[string][]string{"Mcp-Method": {"tools/call", "tools/list"}}},
+		"two versions in the headers": {`"name":"routed.write","arguments":{"id":"a"}`, map[string][]string{"Mcp-Protocol-Version": {"2026-07-28", "2025-11-25"}}},
+		"two names in the body":       {`"name":"tickets.create","name":"routed.write","arguments":{"id":"a"}`, nil},
+		"a name in other letters":     {`"name":"routed.write","arguments":{"id":"a","region":"us"},"Name":"tickets.create"`, map[string][]string{"Mcp-Param-Region": {"eu"}}},
+	} {
+		if status, answer := w.postModern(Path, "", "tools/call", routed, c.params, c.header, ""); status != http.StatusBadRequest || w.provider.Writes() != 0 {
+			t.Errorf("%s: answered %d %s, %d writes", name, status, answer, w.provider.Writes())
+		}
+	}
+}
+
+func TestHeaderThatIsMissingBeforeAServerBehindClaimsNothing(t *testing.T) {
+	t.Parallel()
+	w, d := newDesk(t, deskWrites)
+	const params = `"name":"createTicket","arguments":{"id":"a"}`
+	for _, missing := range []string{"Mcp-Method", "Mcp-Name"} {
+		if status, answer := w.postModern("/mcp/desk", "", "tools/call", "createTicket", params, map[string][]string{missing: nil}, ""); status != http.StatusBadRequest || !strings.Contains(answer, "-32020") {
+			t.Errorf("without %s: answered %d %s", missing, status, answer)
+		}
+	}
+	if d.made() != 0 {
+		t.Errorf("%d tickets", d.made())
+	}
+}

@@ -8,6 +8,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -44,14 +46,51 @@ func (g *Gateway) server(name string) *Upstream {
 
 // message is a JSON-RPC message of a client.
 type message struct {
-	ID     json.RawMessage `json:"id"`
-	Method string          `json:"method"`
+	ID     json.RawMessage
+	Method string
 	Params struct {
-		Name      string          `json:"name"`
-		TaskID    string          `json:"taskId"`
-		Arguments json.RawMessage `json:"arguments"`
-		Meta      map[string]any  `json:"_meta"`
-	} `json:"params"`
+		Name      string
+		TaskID    string
+		Arguments json.RawMessage
+		Meta      map[string]any
+	}
+}
+
+// UnmarshalJSON implements json.Unmarshaler: member names are matched exactly.
+//
+// Why not struct tags: encoding/json takes "Method" for "method", and the later
+// of both counts. A server that goes by the exact name would then run a call that
+// was let pass here for another message.
+func (m *message) UnmarshalJSON(raw []byte) error {
+	o, err := readObject(raw)
+	if err != nil {
+		return err
+	}
+	m.ID = o.get("id")
+	if err := unmarshalMember(o, "method", &m.Method); err != nil {
+		return err
+	}
+	params := o.get("params")
+	if len(params) == 0 || string(params) == "null" {
+		return nil
+	}
+	if o, err = readObject(params); err != nil {
+		return fmt.Errorf("read params: %w", err)
+	}
+	m.Params.Arguments = o.get("arguments")
+	return errors.Join(unmarshalMember(o, "name", &m.Params.Name), unmarshalMember(o, "taskId", &m.Params.TaskID), unmarshalMember(o, "_meta", &m.Params.Meta))
+}
+
+// unmarshalMember reads a member, if it is there.
+func unmarshalMember(o *object, name string, into any) error {
+	raw := o.get(name)
+	if len(raw) == 0 {
+		return nil
+	}
+	if err := json.Unmarshal(raw, into); err != nil {
+		return fmt.Errorf("read %s: %w", name, err)
+	}
+	return nil
 }
 
 // relay passes a client's messages on to one server on streamable HTTP, as they
@@ -103,7 +142,11 @@ type relayed struct {
 
 // post decides about one message.
 func (r *relayed) post(m *message, body []byte) {
-	if named := r.req.Header.Get(methodHeader); named != "" && named != m.Method && m.Method != "" {
+	if err := headersOnce(r.req.Header); err != nil {
+		r.refuse(http.StatusBadRequest, m.ID, err)
+		return
+	}
+	if named := r.req.Header.Get(methodHeader); (named != "" || r.modern()) && named != m.Method && m.Method != "" {
 		r.refuse(http.StatusBadRequest, m.ID, headerMismatch("Mcp-Method names another method than the body"))
 		return
 	}
@@ -149,7 +192,7 @@ func mayRelay(who onceward.Principal, method string) error {
 
 // call makes a call an operation, or passes it if it only reads.
 func (r *relayed) call(m *message, body []byte) {
-	if named := r.req.Header.Get(nameHeader); named != "" && named != m.Params.Name {
+	if named := r.req.Header.Get(nameHeader); (named != "" || r.modern()) && named != m.Params.Name {
 		r.refuse(http.StatusBadRequest, m.ID, headerMismatch("Mcp-Name names another tool than the body"))
 		return
 	}

@@ -47,8 +47,7 @@ const (
 
 func (d *desk) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	body, _ := io.ReadAll(req.Body)
-	var m message
-	_ = json.Unmarshal(body, &m)
+	m := exactMessage(body)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.heard = append(d.heard, req.Header.Get("Authorization"))
@@ -77,6 +76,18 @@ func (d *desk) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	default:
 		answer("error", `{"code":-32601,"message":"no such method"}`)
 	}
+}
+
+// exactMessage reads a message as most servers do: by the exact names.
+func exactMessage(body []byte) message {
+	var m message
+	var members, params map[string]json.RawMessage
+	_ = json.Unmarshal(body, &members)
+	_ = json.Unmarshal(members["params"], &params)
+	_ = json.Unmarshal(members["method"], &m.Method)
+	_ = json.Unmarshal(params["name"], &m.Params.Name)
+	m.ID, m.Params.Arguments = members["id"], params["arguments"]
+	return m
 }
 
 func (d *desk) made() int {
@@ -366,6 +377,7 @@ func TestMessageThatMeansTwoThingsDoesNotPass(t *testing.T) {
 		`[{"jsonrpc":"2.0","id":1,"method":"tools/list","method":"tools/call","params":{"name":"dropAll"}}]`,
 		`{"jsonrpc":"2.0","id":1,"method":"tools/list","method":"tools/call","params":{"name":"dropAll"}}`,
 		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"listTickets","name":"dropAll"}}`,
+		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"dropAll"},"params":{}}`,
 		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":7}`, ``, `nonsense`,
 	} {
 		if status, _, answer := w.post("/mcp/desk", "", "", body); status != http.StatusBadRequest {
@@ -377,6 +389,21 @@ func TestMessageThatMeansTwoThingsDoesNotPass(t *testing.T) {
 	}
 	if status, _, _ := w.post("/mcp/nobody", "", "", `{}`); status != http.StatusForbidden {
 		t.Errorf("a server that is not there is answered %d", status)
+	}
+}
+
+func TestMemberInOtherLettersIsNotTakenForTheProtocols(t *testing.T) {
+	t.Parallel()
+	w, d := newDesk(t, deskWrites)
+	for _, body := range []string{
+		`{"jsonrpc":"2.0","id":1,"method":"tools/call","Method":"ping","params":{"name":"dropAll","arguments":{}}}`,
+		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"dropAll","arguments":{}},"PARAMS":{"name":"listTickets"}}`,
+		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"dropAll","arguments":{},"Name":"listTickets"}}`,
+	} {
+		_, _, answer := w.post("/mcp/desk", "", "", body)
+		if d.made() != 0 {
+			t.Fatalf("%s passes for something else: %s", body, answer)
+		}
 	}
 }
 
