@@ -1,0 +1,155 @@
+package main
+
+import (
+	"crypto"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/big"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/onceward/onceward/internal/proctest"
+)
+
+// tokenIssuer is an authorization server: it publishes its key and signs tokens.
+type tokenIssuer struct {
+	testing.TB
+	key *rsa.PrivateKey
+	url string
+}
+
+func newTokenIssuer(t testing.TB) *tokenIssuer {
+	t.Helper()
+	s := &tokenIssuer{TB: t}
+	var err error
+	if s.key, err = rsa.GenerateKey(rand.Reader, 2048); err != nil {
+		t.Fatal(err)
+	}
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		switch req.URL.Path {
+		case "/.well-known/openid-configuration":
+			_ = json.NewEncoder(w).Encode(map[string]string{"issuer": s.url, "jwks_uri": s.url + "/keys"})
+		case "/keys":
+			_ = json.NewEncoder(w).Encode(map[string]any{"keys": []map[string]string{{"kty": "RSA", "alg": "RS256", "use": "sig", "kid": "k",
+				"n": base64.RawURLEncoding.EncodeToString(s.key.N.Bytes()), "e": base64.RawURLEncoding.EncodeToString(big.NewInt(int64(s.key.E)).Bytes())}}})
+		default:
+			http.NotFound(w, req)
+		}
+	}))
+	t.Cleanup(srv.Close)
+	s.url = srv.URL
+	return s
+}
+
+// token signs a token of one of Ada's clients.
+func (s *tokenIssuer) token(audience, scope string) string {
+	s.Helper()
+	body, err := json.Marshal(map[string]any{"iss": s.url, "sub": "ada", "aud": audience, "exp": time.Now().Add(time.Hour).Unix(), "scope": scope})
+	if err != nil {
+		s.Fatal(err)
+	}
+	text := base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"RS256","kid":"k","typ":"at+jwt"}`)) + "." + base64.RawURLEncoding.EncodeToString(body)
+	sum := sha256.Sum256([]byte(text))
+	sig, err := rsa.SignPKCS1v15(rand.Reader, s.key, crypto.SHA256, sum[:])
+	if err != nil {
+		s.Fatal(err)
+	}
+	return text + "." + base64.RawURLEncoding.EncodeToString(sig)
+}
+
+// ask posts under a bearer and returns the status, the challenge and the body.
+func (s *tokenIssuer) ask(address, bearer, body string) (status int, challenge, text string) {
+	s.Helper()
+	req, err := http.NewRequestWithContext(s.Context(), http.MethodPost, address, strings.NewReader(body))
+	if err != nil {
+		s.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	for name, value := range map[string]string{"Accept": "application/json, text/event-stream", "Mcp-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": "tickets.create"} {
+		req.Header.Set(name, value)
+	}
+	if bearer != "" {
+		req.Header.Set("Authorization", "Bearer "+bearer)
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		s.Fatal(err)
+	}
+	defer res.Body.Close()
+	raw, err := io.ReadAll(res.Body)
+	if err != nil {
+		s.Fatal(err)
+	}
+	return res.StatusCode, res.Header.Get("WWW-Authenticate"), string(raw)
+}
+
+// TestConfiguredAuthorizationServersTokensAreGoodForToolsAlone starts the
+// program with mcp.oauth in its file. A token for this resource and with a scope
+// that calls makes the one ticket, also refreshed; every other, and that one at
+// another door, makes none.
+func TestConfiguredAuthorizationServersTokensAreGoodForToolsAlone(t *testing.T) {
+	t.Parallel()
+	const resource = "https://onceward.example/mcp"
+	idp, provider := newTokenIssuer(t), proctest.NewProvider(t)
+	dir := t.TempDir()
+	config := filepath.Join(dir, "onceward.yaml")
+	if err := os.WriteFile(config, fmt.Appendf(nil, `
+mcp:
+  oauth:
+    issuer: %s
+    resource: %s
+    tenant: default
+    scopes:
+      tickets.write: [caller]
+      tickets.audit: [auditor]
+`, idp.url, resource), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	srv := proctest.NewServer(t, "sqlite:"+filepath.Join(dir, "ledger.db"), []string{simContracts(t)}, "SIM_URL="+provider.URL)
+	srv.Config = config
+	srv.Start("")
+
+	ticket := func(event string) string {
+		return fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"tickets.create","arguments":{"source":"mail","event_id":%q,"subject":"Fire","body":"Now"},`+
+			`"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}}`, event)
+	}
+	good := idp.token(resource, "profile tickets.write")
+	for name, c := range map[string]struct {
+		path, bearer string
+		status       int
+		challenge    string
+	}{
+		"nobody":                         {"/mcp", "", 401, "resource_metadata="},
+		"a token for another resource":   {"/mcp", idp.token("https://other.example/mcp", "tickets.write"), 401, `error="invalid_token"`},
+		"a token of a stranger":          {"/mcp", newTokenIssuer(t).token(resource, "tickets.write"), 401, `error="invalid_token"`},
+		"a token without a known scope":  {"/mcp", idp.token(resource, "profile"), 403, `error="insufficient_scope"`},
+		"a token that may look only":     {"/mcp", idp.token(resource, "tickets.audit"), 403, `error="insufficient_scope"`},
+		"the good token at the HTTP API": {"/v1/tools/tickets.create/call", good, 401, ""},
+	} {
+		body := ticket("refused")
+		if c.path != "/mcp" {
+			body = `{"source":"mail","event_id":"refused","subject":"Fire","body":"Now"}`
+		}
+		if status, challenge, text := idp.ask(srv.URL()+c.path, c.bearer, body); status != c.status || !strings.Contains(challenge, c.challenge) {
+			t.Errorf("%s is answered %d %q, want %d with %q: %s", name, status, challenge, c.status, c.challenge, text)
+		}
+	}
+	for _, token := range []string{good, idp.token(resource, "tickets.write")} {
+		if status, _, text := idp.ask(srv.URL()+"/mcp", token, ticket("4711")); status != http.StatusOK || !strings.Contains(text, `"structuredContent"`) {
+			t.Errorf("the call under a good token is answered %d: %s", status, text)
+		}
+	}
+	if one, none := provider.Effects("mail/4711").Count, provider.Effects("mail/refused").Count; one != 1 || none != 0 {
+		t.Errorf("%d tickets under good tokens and %d under bad ones", one, none)
+	}
+}
