@@ -2,6 +2,7 @@ package onceward
 
 import (
 	"context"
+	"fmt"
 	"time"
 )
 
@@ -43,6 +44,9 @@ func (l *Ledger) probe(ctx context.Context, op *Operation, t Tool, actor string)
 		stored, err := l.follow(ctx, op, follower, actor)
 		return stored, ProbeJudgement{}, err
 	}
+	if err := l.readClock(ctx); err != nil {
+		return op, ProbeJudgement{}, err
+	}
 	j, ev, began := l.look(op, t)
 	f := fact{actor: actor, evidence: &ev}
 	switch ours := oursOf(j.Found); {
@@ -61,6 +65,21 @@ func (l *Ledger) probe(ctx context.Context, op *Operation, t Tool, actor string)
 		return []fact{l.suited(now, f)}, nil
 	})
 	return stored, j, err
+}
+
+// readClock asks the database what time it is.
+//
+// Why before a look-up: what the operation's row says of its attempts may be
+// written by a process that has seen the database's clock jump back, and would be
+// held against a notion of the time from before. The row was read before this.
+func (l *Ledger) readClock(ctx context.Context) error {
+	began := l.opts.Clock.Now()
+	now, err := l.store.Now(ctx)
+	if err != nil {
+		return fmt.Errorf("read the database's clock: %w", err)
+	}
+	l.clock.observe(now, began, l.opts.Clock.Now())
+	return nil
 }
 
 // Reconcile looks an operation's effect up now, because somebody asks for it.
