@@ -15,6 +15,7 @@ var mayDo = map[onceward.Action]string{
 	"read operations": "approver auditor caller operator", "reconcile operations": "operator", "resolve operations": "operator", "replay operations": "operator",
 	"read tools": "admin approver auditor caller operator", "pause and resume tools": "operator",
 	"start runs": "caller", "read runs": "approver auditor caller operator",
+	"start sagas": "caller", "read sagas": "approver auditor caller operator", "cancel sagas": "caller operator",
 	"pin decisions": "caller", "decide anew": "operator", "read decisions": "approver auditor caller operator",
 	"decide approvals": "approver", "read approvals": "approver auditor caller operator",
 	"add documents": "caller", "read documents": "approver auditor caller operator",
