@@ -130,7 +130,7 @@ func record(before, after *Operation, f fact, version int64, at time.Time) Recor
 	if f.evidence != nil {
 		ev := *f.evidence
 		ev.Body = ev.Body[:min(len(ev.Body), RecordBodyBytes)]
-		ev.Header = ReplayableHeader(ev.Header)
+		ev.Header, ev.Warning = ReplayableHeader(ev.Header), ""
 		r.Evidence = &ev
 	}
 	switch e := f.event.(type) {
