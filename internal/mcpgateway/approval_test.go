@@ -5,10 +5,12 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/onceward/onceward"
+	"github.com/onceward/onceward/oncewardtest"
 )
 
 // trusting lets everybody's client ask its person.
@@ -113,5 +115,57 @@ func TestSealedStateIsGoodOnceForItsCallAndCaller(t *testing.T) {
 	}
 	if bring(onceward.LocalPrincipal(), payouts, state, a) {
 		t.Error("the state is taken twice")
+	}
+}
+
+// A person lets less be paid than the agent asked for. The agent repeats what it
+// asked, and is answered with what was paid.
+func TestAgentThatRepeatsItsCallIsAnsweredWithWhatAPersonMadeOfIt(t *testing.T) {
+	t.Parallel()
+	for name, version := range eras {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.work()
+			s := w.client(version, headers{"Authorization": "Bearer ada"})
+			id := mark(t, w.call(s, payouts, `{"id":"a","amount":500}`, nil))["operation"].(string)
+			op := w.settled(id, func(op *onceward.Operation) bool { return op.State == onceward.StateAwaitingApproval })
+			_, err := w.ledger.Approve(t.Context(), onceward.LocalPrincipal(), op.ID, onceward.ApprovalAnswer{Digest: op.Digest, Contract: op.Contract, Edit: []byte(`{"amount":50,"id":"a"}`)})
+			w.must(err)
+			w.settled(id, func(op *onceward.Operation) bool { return op.State == onceward.StateSucceeded })
+			again := w.call(s, payouts, `{"id":"a","amount":500}`, nil)
+			if again.IsError || mark(t, again)["operation"] != id {
+				t.Errorf("the repeated call is answered %s", text(again))
+			}
+			all := w.provider.Requests()
+			if w.provider.Effects() != 1 || !strings.Contains(string(all[len(all)-1].Body), "50") || strings.Contains(string(all[len(all)-1].Body), "500") {
+				t.Errorf("%d effects, the last of %s", w.provider.Effects(), all[len(all)-1].Body)
+			}
+		})
+	}
+}
+
+// A person said yes, the answer was lost, and nobody knows yet what happened. The
+// agent that asks again asks nobody, starts nothing, and is told how it stands.
+func TestAgentThatAsksAgainWhileAnApprovedOutcomeIsUnknownStartsNothing(t *testing.T) {
+	t.Parallel()
+	for name, version := range eras {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w, asked := newWorld(t, trusting, func(o *Options) { o.AnswerWithin = 100 * time.Millisecond }), 0
+			w.work()
+			w.provider.BreakProbes(true)
+			w.provider.Script(oncewardtest.FaultAnswerLost)
+			s := w.client(version, nil, person(&asked, "accept", map[string]any{"decision": "approve"}))
+			id := mark(t, w.call(s, payouts, `{"id":"a"}`, nil))["operation"].(string)
+			w.settled(id, func(op *onceward.Operation) bool { return op.State == onceward.StateOutcomeUnknown })
+			again := w.call(s, payouts, `{"id":"a"}`, nil)
+			if !again.IsError || mark(t, again)["operation"] != id || mark(t, again)["state"] != "outcome_unknown" {
+				t.Errorf("the repeated call is answered %s", text(again))
+			}
+			if asked != 1 || w.provider.Writes() != 1 {
+				t.Errorf("%d questions and %d writes, want one of each", asked, w.provider.Writes())
+			}
+		})
 	}
 }
