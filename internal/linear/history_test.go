@@ -64,6 +64,8 @@ func TestWhatARegisterCanHaveShownIsAccepted(t *testing.T) {
 	for name, history := range map[string][]told{
 		"OneMakesOneJoins":                {claim(1, 2, "a", Made), claim(3, 4, "a", Joined), claim(5, 6, "b", OtherInput)},
 		"RaceOfTwo":                       {claim(1, 4, "a", Joined), claim(2, 3, "a", Made)},
+		"CancelledBeforeItsMakerKnew":     {claim(1, 9, "a", JoinedOrMade), claim(2, 3, "b", OtherInput), cancel(4, 5, "effect_pending")},
+		"JoinedAndThenCancelled":          {claim(1, 2, "a", Made), cancel(3, 4, "effect_pending"), claim(5, 6, "a", JoinedOrMade)},
 		"RaceWithAnotherInput":            {claim(1, 9, "a", OtherInput), claim(2, 3, "b", Made)},
 		"LostAnswerMadeIt":                {claim(1, never, "a", Unknown), claim(5, 6, "a", Joined)},
 		"LostAnswerMadeItLater":           {claim(1, never, "a", Unknown), read(2, 3, ""), claim(5, 6, "a", Joined)},
@@ -86,6 +88,8 @@ func TestWhatNoRegisterCanHaveShownIsFound(t *testing.T) {
 	for name, history := range map[string][]told{
 		"TwoMadeIt":                    {claim(1, 4, "a", Made), claim(2, 3, "a", Made)},
 		"NobodyMadeIt":                 {claim(1, 2, "a", Joined)},
+		"MadeBesideItsMaker":           {claim(1, 2, "a", Made), claim(3, 4, "b", JoinedOrMade)},
+		"MadeAfterItsMaker":            {claim(1, 2, "a", JoinedOrMade), claim(3, 4, "a", Made)},
 		"MadeAgainAfterItWasJoined":    {claim(1, never, "a", Unknown), claim(2, 3, "a", Joined), claim(4, 5, "a", Made)},
 		"AnsweredAndThenLost":          {claim(1, 2, "a", Made), read(3, 4, "")},
 		"SeenAndThenLost":              {claim(1, never, "a", Unknown), read(2, 3, "effect_pending"), read(4, 5, "")},

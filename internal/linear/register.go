@@ -37,6 +37,11 @@ const (
 	Joined                   // a claim: the operation was there
 	Seen                     // a read or a cancel: the operation as it is
 	TooLate                  // a cancel: the operation has ended
+
+	// JoinedOrMade is a claim that found the operation there, after a wish to cancel
+	// it: it may be this claim's own, if its commit was lost and the wish had changed
+	// the row before the commit was run again.
+	JoinedOrMade
 )
 
 // Answer is what a client was told.
@@ -76,6 +81,8 @@ func (r register) step(c Call, a Answer) (bool, register) {
 		return c.Kind == Claim && !r.taken, r.happened(c)
 	case Joined:
 		return c.Kind == Claim && r.taken && r.input == c.Input, r
+	case JoinedOrMade:
+		return c.Kind == Claim && (!r.taken || r.input == c.Input), r.happened(c)
 	case Seen:
 		if c.Kind == Claim || !r.taken {
 			return false, r
