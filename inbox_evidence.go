@@ -21,7 +21,11 @@ func (l *Ledger) settleByEvent(ctx context.Context, p Principal, e *InboxEvent, 
 	if err := p.Permits(op.Tool, op.Effect); err != nil {
 		return op.ID, err
 	}
+	generation := op.Generation
 	_, err = l.change(ctx, op, func(now *Operation, _ time.Time) ([]fact, error) {
+		if now.Generation != generation {
+			return nil, nil // the key was retired and taken anew meanwhile
+		}
 		if ev.Done {
 			return provenBy(now, p, e, ev), nil
 		}

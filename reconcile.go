@@ -108,7 +108,11 @@ func (l *Ledger) Prove(ctx context.Context, p Principal, id OperationID, referen
 	if err != nil {
 		return nil, err
 	}
-	return l.change(ctx, op, func(*Operation, time.Time) ([]fact, error) {
+	generation := op.Generation
+	return l.change(ctx, op, func(now *Operation, _ time.Time) ([]fact, error) {
+		if now.Generation != generation {
+			return nil, nil // the key was retired and taken anew meanwhile: it is no proof of that use
+		}
 		return facts(p.String(), EffectProven{Reference: reference, Source: source}), nil
 	})
 }
