@@ -28,10 +28,8 @@ func TestOneAtATimePerResourceUnknownIncluded(t *testing.T) {
 	}
 	other := w.ask(`{"id":"c","account":"y"}`)
 	w.want(other.Operation, onceward.StateSucceeded, 2)
-	w.pass(time.Second) // the look-up settles the first, and its end wakes the second
-	for range 3 { // which does not wait for its own next look, after five seconds
-		w.pass(time.Second)
-	}
+	w.pass(time.Second)     // the look-up settles the first, and its end wakes the second
+	w.pass(5 * time.Second) // where it looked while the first ended, its own next look is after five seconds
 	w.want(first.Operation, onceward.StateSucceeded, 3)
 	w.want(second.Operation, onceward.StateSucceeded, 3)
 }
