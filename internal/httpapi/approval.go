@@ -123,7 +123,7 @@ func listApprovals(c *call) error {
 		}
 	}
 	var err error
-	if q.Limit, err = c.limit(); err != nil {
+	if q.Limit, err = c.limit(onceward.MaxPage); err != nil {
 		return err
 	}
 	ops, err := c.ledger.Approvals(c.req.Context(), c.who, q)

@@ -93,7 +93,7 @@ func listAudit(c *call) error {
 	if f.To, err = c.time("to"); err != nil {
 		return err
 	}
-	if f.Limit, err = c.limit(); err != nil {
+	if f.Limit, err = c.limit(onceward.MaxPage); err != nil {
 		return err
 	}
 	if s, given := c.param("after"); given {
@@ -161,7 +161,7 @@ func decodeAuditCursor(s string) (c onceward.AuditCursor, err error) {
 
 // listCheckpoints is GET /v1/audit/checkpoints.
 func listCheckpoints(c *call) error {
-	limit, err := c.limit()
+	limit, err := c.limit(onceward.MaxPage)
 	if err != nil {
 		return err
 	}

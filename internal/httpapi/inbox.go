@@ -188,7 +188,7 @@ func listEvents(c *call) error {
 	if f.Waiting, err = c.flag("waiting"); err != nil {
 		return err
 	}
-	limit, after, err := c.page()
+	limit, after, err := c.page(onceward.MaxPage)
 	if err != nil {
 		return err
 	}
@@ -197,10 +197,9 @@ func listEvents(c *call) error {
 	if err != nil {
 		return err
 	}
-	page := InboxEventPage{Events: wireEvents(events)}
-	if n := len(events); n == f.Limit {
-		page.Next = encodeCursor(onceward.Cursor{CreatedAt: events[n-1].ReceivedAt, ID: onceward.OperationID(events[n-1].ID)})
-	}
+	page := InboxEventPage{Events: wireEvents(events), Next: next(events, f.Limit, func(e *onceward.InboxEvent) onceward.Cursor {
+		return onceward.Cursor{CreatedAt: e.ReceivedAt, ID: onceward.OperationID(e.ID)}
+	})}
 	writeJSON(c.w, http.StatusOK, mediaJSON, &page)
 	return nil
 }

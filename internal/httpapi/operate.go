@@ -181,29 +181,31 @@ func listOperations(c *call) error {
 		op.Result = nil // where it is small it came along; a list has none
 		page.Operations[i] = operation(op, c.who)
 	}
-	if n := len(ops); n == f.Limit && f.Key == "" {
-		page.Next = encodeCursor(onceward.Cursor{CreatedAt: ops[n-1].CreatedAt, ID: ops[n-1].ID})
+	if f.Key == "" {
+		page.Next = next(ops, f.Limit, func(op *onceward.Operation) onceward.Cursor {
+			return onceward.Cursor{CreatedAt: op.CreatedAt, ID: op.ID}
+		})
 	}
 	writeJSON(c.w, http.StatusOK, mediaJSON, &page)
 	return nil
 }
 
-// limit reads the longest page.
-func (c *call) limit() (int, error) {
+// limit reads the longest page of a list whose pages have so many at most.
+func (c *call) limit(most int) (int, error) {
 	s, given := c.param("limit")
 	if !given {
 		return DefaultPage, nil
 	}
 	n, err := strconv.Atoi(s)
-	if err != nil || n < 1 || n > onceward.MaxPage {
-		return 0, onceward.Errorf(onceward.CodeInvalidRequest, "limit is not a number from 1 to %d", onceward.MaxPage)
+	if err != nil || n < 1 || n > most {
+		return 0, onceward.Errorf(onceward.CodeInvalidRequest, "limit is not a number from 1 to %d", most)
 	}
 	return n, nil
 }
 
 // page reads how long a page may be, and where it begins: behind that place.
-func (c *call) page() (limit int, after onceward.Cursor, err error) {
-	if limit, err = c.limit(); err != nil {
+func (c *call) page(most int) (limit int, after onceward.Cursor, err error) {
+	if limit, err = c.limit(most); err != nil {
 		return 0, after, err
 	}
 	if s, given := c.param("after"); given {
@@ -212,8 +214,16 @@ func (c *call) page() (limit int, after onceward.Cursor, err error) {
 	return limit, after, err
 }
 
+// next is the place behind a full page; empty: it is the last.
+func next[T any](page []T, limit int, place func(T) onceward.Cursor) string {
+	if len(page) < limit {
+		return ""
+	}
+	return encodeCursor(place(page[len(page)-1]))
+}
+
 func (c *call) filter() (f onceward.Filter, err error) {
-	if f.Limit, f.After, err = c.page(); err != nil {
+	if f.Limit, f.After, err = c.page(onceward.MaxPage); err != nil {
 		return f, err
 	}
 	if s, given := c.param("tool"); given {

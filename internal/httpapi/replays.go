@@ -189,7 +189,7 @@ func startReplay(c *call) error {
 
 // listReplays is GET /v1/replays.
 func listReplays(c *call) error {
-	limit, after, err := c.page()
+	limit, after, err := c.page(onceward.BulkReplaysPage)
 	if err != nil {
 		return err
 	}
@@ -201,9 +201,9 @@ func listReplays(c *call) error {
 	for i, b := range all {
 		page.Replays[i] = bulkReplay(b)
 	}
-	if n := len(all); n == limit {
-		page.Next = encodeCursor(onceward.Cursor{CreatedAt: all[n-1].CreatedAt, ID: onceward.OperationID(all[n-1].ID)})
-	}
+	page.Next = next(all, limit, func(b *onceward.BulkReplay) onceward.Cursor {
+		return onceward.Cursor{CreatedAt: b.CreatedAt, ID: onceward.OperationID(b.ID)}
+	})
 	writeJSON(c.w, http.StatusOK, mediaJSON, &page)
 	return nil
 }

@@ -161,7 +161,7 @@ func (c *call) reviewQuery() (q onceward.ReviewQuery, err error) {
 			return q, err
 		}
 	}
-	q.Limit, err = c.limit()
+	q.Limit, err = c.limit(onceward.MaxPage)
 	return q, err
 }
 

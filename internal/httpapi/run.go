@@ -199,7 +199,7 @@ func startRun(c *call) error {
 
 // listRuns is GET /v1/runs.
 func listRuns(c *call) error {
-	limit, after, err := c.page()
+	limit, after, err := c.page(onceward.MaxPage)
 	if err != nil {
 		return err
 	}
@@ -228,9 +228,9 @@ func listRuns(c *call) error {
 	for i, r := range runs {
 		page.Runs[i] = run(r)
 	}
-	if n := len(runs); n == f.Limit {
-		page.Next = encodeCursor(onceward.Cursor{CreatedAt: runs[n-1].CreatedAt, ID: onceward.OperationID(runs[n-1].ID)})
-	}
+	page.Next = next(runs, f.Limit, func(r *onceward.Run) onceward.Cursor {
+		return onceward.Cursor{CreatedAt: r.CreatedAt, ID: onceward.OperationID(r.ID)}
+	})
 	writeJSON(c.w, http.StatusOK, mediaJSON, &page)
 	return nil
 }

@@ -3,7 +3,6 @@ package httpapi
 import (
 	"encoding/json"
 	"net/http"
-	"strconv"
 	"time"
 
 	"github.com/onceward/onceward"
@@ -111,7 +110,7 @@ var sagaRoutes = []route{
 			{Name: "name", Schema: textSchema(), Doc: "Of this name."},
 			{Name: "state", Schema: enumSchema("saga_states"), Doc: "In this state."},
 			{Name: "after", Schema: textSchema(), Doc: "The member next of the page before."},
-			{Name: "limit", Schema: map[string]any{"type": "integer", "minimum": 1, "maximum": onceward.SagasPage, "default": sagaPage}, Doc: "How many at the most."},
+			{Name: "limit", Schema: map[string]any{"type": "integer", "minimum": 1, "maximum": onceward.SagasPage, "default": DefaultPage}, Doc: "How many at the most."},
 		},
 		Answers:  []answer{{http.StatusOK, SagaPage{}, "A page. A last page may be empty."}},
 		Refusals: []onceward.Code{onceward.CodeCursorInvalid},
@@ -132,9 +131,6 @@ var sagaRoutes = []route{
 		Refusals: []onceward.Code{onceward.CodeSagaNotFound, onceward.CodeStateForbids, onceward.CodeEvidenceRequired, onceward.CodeUnsupportedPolicy, onceward.CodeMayBeRecorded},
 	},
 }
-
-// sagaPage is how many sagas a page has where nothing is said.
-const sagaPage = 50
 
 func (in *SagaRequest) request(who onceward.Principal) (out onceward.SagaRequest, err error) {
 	out = onceward.SagaRequest{Principal: who, Name: in.Name, CorrelationID: text(in.CorrelationID)}
@@ -203,13 +199,11 @@ func startSaga(c *call) error {
 
 // listSagas is GET /v1/sagas.
 func listSagas(c *call) error {
-	f := onceward.SagaFilter{Limit: sagaPage}
-	var err error
-	if s, given := c.param("limit"); given {
-		if f.Limit, err = strconv.Atoi(s); err != nil {
-			return onceward.Errorf(onceward.CodeInvalidRequest, "limit is not a number")
-		}
+	limit, after, err := c.page(onceward.SagasPage)
+	if err != nil {
+		return err
 	}
+	f := onceward.SagaFilter{Limit: limit, After: onceward.SagaCursor{CreatedAt: after.CreatedAt, ID: onceward.SagaID(after.ID)}}
 	if s, given := c.param("state"); given {
 		if f.State, err = onceward.ParseSagaState(s); err != nil {
 			return err
@@ -220,13 +214,6 @@ func listSagas(c *call) error {
 			return err
 		}
 	}
-	if s, given := c.param("after"); given {
-		at, err := decodeCursor(s)
-		if err != nil {
-			return err
-		}
-		f.After = onceward.SagaCursor{CreatedAt: at.CreatedAt, ID: onceward.SagaID(at.ID)}
-	}
 	all, err := c.ledger.ListSagas(c.req.Context(), c.who, f)
 	if err != nil {
 		return err
@@ -235,9 +222,9 @@ func listSagas(c *call) error {
 	for i, s := range all {
 		page.Sagas[i] = saga(s)
 	}
-	if n := len(all); n == f.Limit {
-		page.Next = encodeCursor(onceward.Cursor{CreatedAt: all[n-1].CreatedAt, ID: onceward.OperationID(all[n-1].ID)})
-	}
+	page.Next = next(all, limit, func(s *onceward.Saga) onceward.Cursor {
+		return onceward.Cursor{CreatedAt: s.CreatedAt, ID: onceward.OperationID(s.ID)}
+	})
 	writeJSON(c.w, http.StatusOK, mediaJSON, &page)
 	return nil
 }

@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"net/http"
-	"strconv"
 	"time"
 
 	"github.com/onceward/onceward"
@@ -137,13 +136,11 @@ func issueToken(c *call) error {
 
 // listTokens is GET /v1/tokens.
 func listTokens(c *call) error {
-	limit, after := DefaultPage, onceward.TokenID("")
-	var err error
-	if s, given := c.param("limit"); given {
-		if limit, err = strconv.Atoi(s); err != nil {
-			return onceward.Errorf(onceward.CodeInvalidRequest, "limit is not a number from 1 to %d", onceward.TokenPageMax)
-		}
+	limit, err := c.limit(onceward.TokenPageMax)
+	if err != nil {
+		return err
 	}
+	var after onceward.TokenID
 	if s, given := c.param("after"); given {
 		if after, err = onceward.ParseTokenID(s); err != nil {
 			return err

@@ -165,20 +165,29 @@ func (r *relayed) post(m *message, body []byte) {
 			return
 		}
 		r.pass(body, func(raw json.RawMessage) json.RawMessage { return r.rewrite(raw, m.ID) })
+	case methodTaskGet, methodTaskUpdate, methodTaskCancel:
+		r.aboutTask(m, body)
+	case methodDiscover:
+		r.pass(body, func(raw json.RawMessage) json.RawMessage { return offerTasks(raw, m.ID) })
 	default:
-		if err := mayRelay(r.who, m.Method); err != nil {
-			r.refuse(http.StatusOK, m.ID, rpcError(err))
-			return
-		}
-		r.pass(body, nil)
+		r.passOther(m, body)
 	}
+}
+
+// passOther passes what is about no tool, if the principal may send that.
+func (r *relayed) passOther(m *message, body []byte) {
+	if err := mayRelay(r.who, m.Method); err != nil {
+		r.refuse(http.StatusOK, m.ID, rpcError(err))
+		return
+	}
+	r.pass(body, nil)
 }
 
 // mayRelay reports whether a principal may send what is about no tool: opening
 // a session is anybody's, what the server has beside tools is a caller's whose
 // credentials are not narrowed to tools.
 func mayRelay(who onceward.Principal, method string) error {
-	if method == "" || method == "initialize" || method == "ping" || method == "server/discover" || strings.HasPrefix(method, "notifications/") {
+	if method == "" || method == "initialize" || method == "ping" || method == methodDiscover || strings.HasPrefix(method, "notifications/") {
 		return onceward.Authorize(who, onceward.ActionReadTools)
 	}
 	if err := onceward.Authorize(who, onceward.ActionSubmit); err != nil {
@@ -201,7 +210,7 @@ func (r *relayed) call(m *message, body []byte) {
 		return
 	}
 	c := &call{Gateway: r.Gateway, name: m.Params.Name, args: m.Params.Arguments, who: r.who, meta: m.Params.Meta, header: r.req.Header, scope: r.upstream.Name,
-		modern: r.modern()}
+		modern: r.modern(), tasks: r.modern() && m.takesTasks()}
 	if o := r.find(r.req.Context(), r.who, r.upstream.Name, m.Params.Name); o != nil && o.pass {
 		r.pass(body, nil)
 		return
@@ -218,7 +227,7 @@ func (r *relayed) call(m *message, body []byte) {
 	if c.modern && out.get("resultType") == nil {
 		out.put("resultType", "complete")
 	}
-	s.end(map[string]json.RawMessage{"jsonrpc": json.RawMessage(`"2.0"`), "id": m.ID, "result": out.append(nil)})
+	s.end(resultMessage(m.ID, out))
 }
 
 // modern reports whether the request is of the era without sessions.
@@ -338,15 +347,24 @@ func (r *relayed) edited(res *http.Response, edit func(json.RawMessage) json.Raw
 	_ = http.NewResponseController(r.w).Flush() // the connection may be gone
 }
 
+// resultOf reads the message that answers a request, and its result; nil: it is
+// another one, or has none.
+func resultOf(raw, id json.RawMessage) (m, result *object) {
+	m, err := readObject(raw)
+	if err != nil || !bytes.Equal(bytes.TrimSpace(m.get("id")), bytes.TrimSpace(id)) || m.get("result") == nil {
+		return nil, nil
+	}
+	if result, err = readObject(m.get("result")); err != nil {
+		return nil, nil
+	}
+	return m, result
+}
+
 // rewrite puts what is offered here in place of a server's list. Its other
 // members stay as they are.
 func (r *relayed) rewrite(raw json.RawMessage, id json.RawMessage) json.RawMessage {
-	m, err := readObject(raw)
-	if err != nil || !bytes.Equal(bytes.TrimSpace(m.get("id")), bytes.TrimSpace(id)) || m.get("result") == nil {
-		return raw
-	}
-	result, err := readObject(m.get("result"))
-	if err != nil {
+	m, result := resultOf(raw, id)
+	if result == nil {
 		return raw
 	}
 	var page []json.RawMessage

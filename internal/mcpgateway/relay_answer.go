@@ -49,6 +49,11 @@ func (s *reported) end(answer map[string]json.RawMessage) {
 	_ = s.event(mustMarshal(answer)) // whoever hung up hears nothing
 }
 
+// resultMessage answers a message with a result.
+func resultMessage(id json.RawMessage, result *object) map[string]json.RawMessage {
+	return map[string]json.RawMessage{"jsonrpc": json.RawMessage(`"2.0"`), "id": id, "result": result.append(nil)}
+}
+
 // refusalOf answers a message with an error of the protocol.
 func refusalOf(id json.RawMessage, err error) map[string]json.RawMessage {
 	var e *jsonrpc.Error

@@ -68,19 +68,49 @@ func takesTasks(caps *mcp.ClientCapabilities) bool {
 	return declared
 }
 
+// capabilitiesKey is where a request of the stateless era declares what its
+// client can.
+const capabilitiesKey = "io.modelcontextprotocol/clientCapabilities"
+
+// takesTasks reports whether a message's client said that it takes them.
+func (m *message) takesTasks() bool {
+	caps, _ := m.Params.Meta[capabilitiesKey].(map[string]any)
+	extensions, _ := caps["extensions"].(map[string]any)
+	_, declared := extensions[tasksExtension]
+	return declared
+}
+
+// errNoTask is that no operation has the task's ID.
+var errNoTask = &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "there is no such task"}
+
+// tasksNotDeclared refuses a method about tasks of a client that declared none.
+func tasksNotDeclared() error {
+	return &jsonrpc.Error{Code: codeMissingCapability, Message: "the request does not declare the extension " + tasksExtension,
+		Data: json.RawMessage(`{"requiredCapabilities":{"extensions":{"` + tasksExtension + `":{}}}}`)}
+}
+
 // aboutTask answers the methods about tasks.
 func (g *Gateway) aboutTask(ctx context.Context, method string, req *taskRequest) (mcp.Result, error) {
 	switch {
 	case req.ProtocolVersion() < versionModern: // the tasks of 2025-11-25 are others, and not offered
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "no such method"}
 	case !takesTasks(req.ClientCapabilities()):
-		return nil, &jsonrpc.Error{Code: codeMissingCapability, Message: "the request does not declare the extension " + tasksExtension,
-			Data: json.RawMessage(`{"requiredCapabilities":{"extensions":{"` + tasksExtension + `":{}}}}`)}
+		return nil, tasksNotDeclared()
 	}
 	c := &call{Gateway: g, who: g.who(ctx, req.Extra), scope: scopeOf(req.Extra), modern: true}
-	id, err := onceward.ParseOperationID(req.Params.TaskID)
+	out, err := c.aboutTask(ctx, method, req.Params.TaskID)
 	if err != nil {
-		return nil, noTask()
+		return nil, err
+	}
+	return &rawResult{object: out}, nil
+}
+
+// aboutTask answers a method about the operation that is a task. errNoTask: there
+// is none of the ID.
+func (c *call) aboutTask(ctx context.Context, method, task string) (*object, error) {
+	id, err := onceward.ParseOperationID(task)
+	if err != nil {
+		return nil, errNoTask
 	}
 	op, err := c.ledger.Get(ctx, c.who, id, 0)
 	if err == nil && method == methodTaskCancel && !op.State.Terminal() {
@@ -88,7 +118,7 @@ func (g *Gateway) aboutTask(ctx context.Context, method string, req *taskRequest
 	}
 	switch {
 	case onceward.Is(err, onceward.CodeOperationNotFound):
-		return nil, noTask()
+		return nil, errNoTask
 	case err != nil:
 		return nil, rpcError(err)
 	}
@@ -99,11 +129,7 @@ func (g *Gateway) aboutTask(ctx context.Context, method string, req *taskRequest
 		}
 	}
 	out.put("resultType", "complete")
-	return &rawResult{object: out}, nil
-}
-
-func noTask() error {
-	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "there is no such task"}
+	return out, nil
 }
 
 // taskResult answers a call with a task: its operation goes on. Whoever repeats

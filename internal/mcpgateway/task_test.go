@@ -304,3 +304,51 @@ func TestTaskIsToldToWhoeverMayAskAndToNobodyElse(t *testing.T) {
 		t.Errorf("%d writes", w.provider.Writes())
 	}
 }
+
+func TestServerBehindMayAnswerWithATaskOfOursAndKeepsItsOwn(t *testing.T) {
+	t.Parallel()
+	d := &tasker{modern: true, status: "working"}
+	w := newBehind(t, d, taskWrites(taskUnsafe)+"    - {tool: listTickets, name: list, effect: read}\n")
+	w.work()
+	const path = "/mcp/desk"
+	about := func(method, task, capabilities string) string {
+		_, answer := w.postModern(path, "ada", method, task, fmt.Sprintf(`"taskId":%q`, task), nil, capabilities)
+		return answer
+	}
+	if _, answer := w.postModern(path, "ada", "server/discover", "", `"x":1`, nil, ""); !strings.Contains(answer, `"io.modelcontextprotocol/tasks":{}`) {
+		t.Errorf("the server is described by %s", answer)
+	}
+	var ids []string
+	for range 2 {
+		_, answer := w.postModern(path, "ada", "tools/call", "createTicket", `"name":"createTicket","arguments":{"id":"a"}`, nil, declaresTasks)
+		if !strings.Contains(answer, `"resultType":"task"`) {
+			t.Fatalf("the call is answered %s", answer)
+		}
+		ids = append(ids, operationID.FindString(answer))
+	}
+	if ids[0] == "" || ids[0] != ids[1] {
+		t.Errorf("the repeat's task is %q, the first one's %q", ids[1], ids[0])
+	}
+	if answer := about("tasks/cancel", ids[0], ""); !strings.Contains(answer, "-32021") {
+		t.Errorf("whoever declares no tasks is answered %s", answer)
+	}
+	if answer := about("tasks/get", ids[0], declaresTasks); !strings.Contains(answer, `"status":"working"`) {
+		t.Errorf("while it works: %s", answer)
+	}
+	d.set("completed", taskEnd, "")
+	w.settled(ids[0], func(op *onceward.Operation) bool { return op.State == onceward.StateSucceeded })
+	if answer := about("tasks/get", ids[0], declaresTasks); !strings.Contains(answer, `"status":"completed"`) || !strings.Contains(answer, `"price":1.00`) || !strings.Contains(answer, ids[0]) {
+		t.Errorf("at its end: %s", answer)
+	}
+	if _, answer := w.postModern(path, "ada", "tasks/get", "T 7", `"taskId":"T 7"`, nil, declaresTasks); !strings.Contains(answer, "no such task") {
+		t.Errorf("a task that the server does not know is answered %s", answer)
+	}
+	_, before := d.seen()
+	own := about("tasks/get", "T 7/ü", declaresTasks)
+	if _, after := d.seen(); after != before+1 || !strings.Contains(own, `"T 7/ü"`) || !strings.Contains(own, `"status":"completed"`) {
+		t.Errorf("the server's own task was asked for %d times, and is answered %s", after-before, own)
+	}
+	if calls, _ := d.seen(); calls != 1 {
+		t.Errorf("%d calls", calls)
+	}
+}

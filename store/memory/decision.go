@@ -16,18 +16,7 @@ func (s *Store) PutDecision(ctx context.Context, n onceward.StepDecision, notes 
 	if err != nil {
 		return nil, false, err
 	}
-	err = s.write(ctx, "store decision", func(d *data) error {
-		next := &kept{revision: n.Revision, token: n.Token, body: body}
-		write, there := next.replaces(d.decisions[n.ID])
-		if write {
-			d.decisions[n.ID] = next
-			d.note(notes)
-		}
-		applied = write || there
-		stored, err = d.decision(n.ID)
-		return err
-	})
-	return stored, applied, err
+	return put(ctx, s, "store decision", n.ID, &kept{revision: n.Revision, token: n.Token, body: body}, s.data.decisions, (*data).decision, notes)
 }
 
 func (d *data) decision(id onceward.DecisionID) (*onceward.StepDecision, error) {
@@ -40,11 +29,7 @@ func (d *data) decision(id onceward.DecisionID) (*onceward.StepDecision, error) 
 
 // LoadDecision reads one decision; see [onceward.DecisionStore].
 func (s *Store) LoadDecision(ctx context.Context, id onceward.DecisionID) (found *onceward.StepDecision, err error) {
-	err = s.read(ctx, "load decision", func(d *data) error {
-		found, err = d.decision(id)
-		return err
-	})
-	return found, err
+	return load(ctx, s, "load decision", id, (*data).decision)
 }
 
 // ListDecisions returns a run's decisions; see [onceward.DecisionStore].

@@ -18,18 +18,7 @@ func (s *Store) PutBulkReplay(ctx context.Context, b onceward.BulkReplay, notes 
 	if err != nil {
 		return nil, false, err
 	}
-	err = s.write(ctx, "store bulk replay", func(d *data) error {
-		next := &kept{b.Revision, b.Token, body, nil}
-		write, there := next.replaces(d.replays[b.ID])
-		if write {
-			d.replays[b.ID] = next
-			d.note(notes)
-		}
-		applied = write || there
-		stored, err = d.bulkReplay(b.ID)
-		return err
-	})
-	return stored, applied, err
+	return put(ctx, s, "store bulk replay", b.ID, &kept{revision: b.Revision, token: b.Token, body: body}, s.data.replays, (*data).bulkReplay, notes)
 }
 
 func (d *data) bulkReplay(id onceward.BulkReplayID) (*onceward.BulkReplay, error) {
@@ -42,11 +31,7 @@ func (d *data) bulkReplay(id onceward.BulkReplayID) (*onceward.BulkReplay, error
 
 // LoadBulkReplay reads one; see [onceward.BulkReplayStore].
 func (s *Store) LoadBulkReplay(ctx context.Context, id onceward.BulkReplayID) (b *onceward.BulkReplay, err error) {
-	err = s.read(ctx, "load bulk replay", func(d *data) error {
-		b, err = d.bulkReplay(id)
-		return err
-	})
-	return b, err
+	return load(ctx, s, "load bulk replay", id, (*data).bulkReplay)
 }
 
 // ListBulkReplays lists a tenant's; see [onceward.BulkReplayStore].

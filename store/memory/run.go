@@ -11,41 +11,13 @@ import (
 	"github.com/onceward/onceward/store"
 )
 
-// kept is a run or a decision as a database would keep it.
-type kept struct {
-	revision int64
-	token    onceward.WriteToken
-	body     []byte
-	input    []byte
-}
-
-// replaces reports whether a row of this revision and token may be written over
-// old, and whether it is there already.
-func (k *kept) replaces(old *kept) (write, there bool) {
-	if old == nil {
-		return k.revision == 1, false
-	}
-	return old.revision == k.revision-1, old.revision == k.revision && old.token == k.token
-}
-
 // PutRun stores a run by compare-and-set; see [onceward.RunStore].
 func (s *Store) PutRun(ctx context.Context, r onceward.Run, notes ...onceward.AuditEvent) (stored *onceward.Run, applied bool, err error) {
 	body, err := store.EncodeRun(&r)
 	if err != nil {
 		return nil, false, err
 	}
-	err = s.write(ctx, "store run", func(d *data) error {
-		next := &kept{r.Revision, r.Token, body, bytes.Clone(r.Input)}
-		write, there := next.replaces(d.runs[r.ID])
-		if write {
-			d.runs[r.ID] = next
-			d.note(notes)
-		}
-		applied = write || there
-		stored, err = d.run(r.ID)
-		return err
-	})
-	return stored, applied, err
+	return put(ctx, s, "store run", r.ID, &kept{revision: r.Revision, token: r.Token, body: body, input: bytes.Clone(r.Input)}, s.data.runs, (*data).run, notes)
 }
 
 func (d *data) run(id onceward.RunID) (*onceward.Run, error) {
@@ -58,11 +30,7 @@ func (d *data) run(id onceward.RunID) (*onceward.Run, error) {
 
 // LoadRun reads one run; see [onceward.RunStore].
 func (s *Store) LoadRun(ctx context.Context, id onceward.RunID) (r *onceward.Run, err error) {
-	err = s.read(ctx, "load run", func(d *data) error {
-		r, err = d.run(id)
-		return err
-	})
-	return r, err
+	return load(ctx, s, "load run", id, (*data).run)
 }
 
 // ListRuns returns a page; see [onceward.RunStore].

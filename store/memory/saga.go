@@ -11,34 +11,14 @@ import (
 	"github.com/onceward/onceward/store"
 )
 
-// keptSaga is a saga's row.
-type keptSaga struct {
-	kept
-	next time.Time
-}
-
 // PutSaga stores a saga by compare-and-set; see [onceward.SagaStore].
 func (s *Store) PutSaga(ctx context.Context, saga onceward.Saga, notes ...onceward.AuditEvent) (stored *onceward.Saga, applied bool, err error) {
 	body, err := store.EncodeSaga(&saga)
 	if err != nil {
 		return nil, false, err
 	}
-	err = s.write(ctx, "store saga", func(d *data) error {
-		next := &keptSaga{kept{saga.Revision, saga.Token, body, nil}, store.Stored(saga.NextAt)}
-		var was *kept
-		if k := d.sagas[saga.ID]; k != nil {
-			was = &k.kept
-		}
-		write, there := next.replaces(was)
-		if write {
-			d.sagas[saga.ID] = next
-			d.note(notes)
-		}
-		applied = write || there
-		stored, err = d.saga(saga.ID)
-		return err
-	})
-	return stored, applied, err
+	row := &kept{revision: saga.Revision, token: saga.Token, body: body, next: store.Stored(saga.NextAt)}
+	return put(ctx, s, "store saga", saga.ID, row, s.data.sagas, (*data).saga, notes)
 }
 
 func (d *data) saga(id onceward.SagaID) (*onceward.Saga, error) {
@@ -51,11 +31,7 @@ func (d *data) saga(id onceward.SagaID) (*onceward.Saga, error) {
 
 // LoadSaga reads one; see [onceward.SagaStore].
 func (s *Store) LoadSaga(ctx context.Context, id onceward.SagaID) (saga *onceward.Saga, err error) {
-	err = s.read(ctx, "load saga", func(d *data) error {
-		saga, err = d.saga(id)
-		return err
-	})
-	return saga, err
+	return load(ctx, s, "load saga", id, (*data).saga)
 }
 
 // ListSagas lists a tenant's; see [onceward.SagaStore].

@@ -40,7 +40,7 @@ type data struct {
 	replicas  map[string]onceward.Replica
 	runs      map[onceward.RunID]*kept
 	replays   map[onceward.BulkReplayID]*kept
-	sagas     map[onceward.SagaID]*keptSaga
+	sagas     map[onceward.SagaID]*kept
 	inbox     map[onceward.InboxID]*keptEvent
 	decisions map[onceward.DecisionID]*kept
 	documents map[documentKey]onceward.Document
@@ -82,7 +82,7 @@ func New(opts Options) *Store {
 		replicas:  map[string]onceward.Replica{},
 		runs:      map[onceward.RunID]*kept{},
 		replays:   map[onceward.BulkReplayID]*kept{},
-		sagas:     map[onceward.SagaID]*keptSaga{},
+		sagas:     map[onceward.SagaID]*kept{},
 		inbox:     map[onceward.InboxID]*keptEvent{},
 		decisions: map[onceward.DecisionID]*kept{},
 		documents: map[documentKey]onceward.Document{},

@@ -50,23 +50,8 @@ func bulkReplayIsStoredWhole(f *fixture) {
 }
 
 func bulkReplayCompareAndSet(f *fixture) {
-	b := f.newBulkReplay("k")
-	f.putBulkReplay(b)
-	f.putBulkReplay(b)
-	again := b
-	again.Token = token()
-	stored, applied, err := f.other.PutBulkReplay(f.ctx, again)
-	f.must(err)
-	f.equal("whether a second first row was applied", false, applied)
-	f.equal("the row that it lost to", &b, stored)
-	first, second := b, b
-	first.Revision, first.Token, first.Rate = 2, token(), 1
-	second.Revision, second.Token, second.Rate = 2, token(), 2
-	f.putBulkReplay(first)
-	stored, applied, err = f.other.PutBulkReplay(f.ctx, second)
-	f.must(err)
-	f.equal("whether a second second row was applied", false, applied)
-	f.equal("the row that it lost to", &first, stored)
+	writtenByCompareAndSet(f, f.newBulkReplay("k"), f.putBulkReplay, onceward.Store.PutBulkReplay, func(b *onceward.BulkReplay, reason string) { b.Revision, b.Reason = 2, reason },
+		func(b *onceward.BulkReplay) { b.Token = token() })
 }
 
 func runningBulkReplays(f *fixture) {

@@ -53,23 +53,8 @@ func sagaIsStoredWhole(f *fixture) {
 }
 
 func sagaCompareAndSet(f *fixture) {
-	s := f.newSaga("k")
-	f.putSaga(s)
-	f.putSaga(s)
-	again := s
-	again.Token = token()
-	stored, applied, err := f.other.PutSaga(f.ctx, again)
-	f.must(err)
-	f.equal("whether a second first row was applied", false, applied)
-	f.equal("the row that it lost to", &s, stored)
-	first, second := s, s
-	first.Revision, first.Token, first.Note = 2, token(), "first"
-	second.Revision, second.Token, second.Note = 2, token(), "second"
-	f.putSaga(first)
-	stored, applied, err = f.other.PutSaga(f.ctx, second)
-	f.must(err)
-	f.equal("whether a second second row was applied", false, applied)
-	f.equal("the row that it lost to", &first, stored)
+	writtenByCompareAndSet(f, f.newSaga("k"), f.putSaga, onceward.Store.PutSaga, func(s *onceward.Saga, note string) { s.Revision, s.Note = 2, note },
+		func(s *onceward.Saga) { s.Token = token() })
 }
 
 func sagasListed(f *fixture) {
