@@ -13,6 +13,9 @@ import (
 // SealRowsMax is how many rows of each source one seal covers at most.
 const SealRowsMax = AuditRowsMax
 
+// sealRowsRead is how many of them are in memory at once.
+const sealRowsRead = 50
+
 // CheckpointEvery is how often a seal is signed, at most.
 const CheckpointEvery = time.Minute
 
@@ -161,16 +164,11 @@ func (a *Auditor) seal(ctx context.Context, last *Seal) (newest *Seal, full bool
 		next = Seal{Number: last.Number + 1, Previous: last.Hash, Journal: last.Journal, Events: last.Events}
 	}
 	for _, source := range AllAuditSources {
-		rows, err := a.Store.AuditRows(ctx, AuditQuery{Source: source, After: *next.last(source), Limit: SealRowsMax})
+		taken, err := a.take(ctx, source, &next)
 		if err != nil {
 			return last, false, err
 		}
-		full = full || len(rows) == SealRowsMax
-		for i := range rows {
-			next.Rows = appendSealed(next.Rows, SealedRow{source, rows[i].Place, HashAuditRow(&rows[i])})
-			*next.last(source) = rows[i].Place
-			next.Count++
-		}
+		full = full || taken == SealRowsMax
 	}
 	if next.Count == 0 {
 		return last, false, nil
@@ -188,6 +186,29 @@ func (a *Auditor) seal(ctx context.Context, last *Seal) (newest *Seal, full bool
 		return last, false, err
 	}
 	return &next, full, nil
+}
+
+// take adds the rows of a source that follow, at most SealRowsMax of them.
+//
+// Why some at a time: a row names every operation of its commit, hundreds under
+// load, and of all that only a hash is kept.
+func (a *Auditor) take(ctx context.Context, source AuditSource, next *Seal) (taken int, err error) {
+	for taken < SealRowsMax {
+		limit := min(sealRowsRead, SealRowsMax-taken)
+		rows, err := a.Store.AuditRows(ctx, AuditQuery{Source: source, After: *next.last(source), Limit: limit})
+		if err != nil {
+			return taken, err
+		}
+		for i := range rows {
+			next.Rows = appendSealed(next.Rows, SealedRow{source, rows[i].Place, HashAuditRow(&rows[i])})
+			*next.last(source) = rows[i].Place
+			next.Count++
+		}
+		if taken += len(rows); len(rows) < limit {
+			break
+		}
+	}
+	return taken, nil
 }
 
 // sign signs the newest seal, unless that was done lately.

@@ -65,6 +65,11 @@ func (s *suite) bench(ctx context.Context, callers, only, dsn, binary, growth st
 	if s.only, err = regexp.Compile(only); err != nil {
 		return fmt.Errorf("-only: %w", err)
 	}
+	if s.profiles != "" {
+		if err := os.MkdirAll(s.profiles, 0o700); err != nil {
+			return err
+		}
+	}
 	if s.dir, err = os.MkdirTemp("", "onceward-bench-"); err != nil {
 		return err
 	}

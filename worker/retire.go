@@ -11,13 +11,17 @@ import (
 // tombstones and drops the tombstones whose own time is over.
 type Retire struct {
 	ledger *onceward.Ledger
-	from   onceward.Cursor
+	from   onceward.Cursor // where the walk goes on; zero: it is over
 }
 
 // Limits of retention.
 const (
 	retireBatch = 500
 	retireRest  = time.Hour // between two walks
+	// retireWait follows a batch in which nothing was over. Why: a walk of millions
+	// that are kept must cost nobody a processor, and an hour more or less is
+	// nothing to what is kept for days.
+	retireWait = time.Second / 2
 )
 
 // NewRetire returns the loop.
@@ -28,13 +32,18 @@ func (r *Retire) Name() string { return "retire" }
 
 // Step implements Loop: one batch of the walk.
 func (r *Retire) Step(ctx context.Context) (bool, error) {
-	next, _, err := r.ledger.RetireStep(ctx, r.from, retireBatch)
+	next, done, err := r.ledger.RetireStep(ctx, r.from, retireBatch)
 	if err != nil {
 		return false, err
 	}
 	r.from = next
-	return next != onceward.Cursor{}, nil
+	return done > 0 && next != onceward.Cursor{}, nil
 }
 
 // Idle implements Loop.
-func (r *Retire) Idle() (time.Duration, <-chan struct{}) { return retireRest, nil }
+func (r *Retire) Idle() (time.Duration, <-chan struct{}) {
+	if r.from != (onceward.Cursor{}) {
+		return retireWait, nil
+	}
+	return retireRest, nil
+}
