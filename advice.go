@@ -143,7 +143,9 @@ func (c Code) Advice() Advice {
 		return Advice{Retryable: true, Sentence: "This request did nothing: the ledger cannot record it, so the provider was not called. Ask again later with the same key."}
 	case CodeLedgerBehind:
 		return Advice{Retryable: true, Sentence: "This request did nothing: the ledger was restored, and takes no writes until somebody has recovered it. Ask again later with the same key."}
-	case CodeLedgerForeign, CodeLedgerTooNew:
+	case CodeLedgerTooNew:
+		return Advice{Retryable: true, Sentence: "This request did nothing: a newer release of this server wrote what it asks for. Ask again later with the same key."}
+	case CodeLedgerForeign:
 		return Advice{Sentence: "This request did nothing: the ledger's database is not one that this server may use."}
 	case CodeMayBeRecorded, CodeCanceled:
 		return Advice{Retryable: true, SideEffectPossible: true, Sentence: "It may have been recorded, and may happen: do not change the key; ask again with the same one."}

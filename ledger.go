@@ -121,6 +121,9 @@ func New(opts Options) (*Ledger, error) {
 		l.inbox = directInbox{opts.Store}
 	}
 	l.detached, l.stop = context.WithCancel(context.Background())
+	if w, ok := opts.Store.(ServerWatcher); ok && opts.Witness != nil {
+		w.OnNewServer(l.behind.suspect)
+	}
 	return l, nil
 }
 

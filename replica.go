@@ -2,6 +2,7 @@ package onceward
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -154,9 +155,14 @@ func (l *Ledger) Strand(ctx context.Context, limit int) (more bool, err error) {
 	if err := l.dropFoundLosses(ctx, now); err != nil {
 		return false, err
 	}
+	var unread error
 	for _, r := range all {
 		n, err := l.expireStranded(ctx, r.ID, r.LowWater, l.replicas.claimedBefore(&r, l.opts.Clock.Now()), limit)
-		if err != nil {
+		switch {
+		case Is(err, CodeLedgerTooNew) || Is(err, CodeLedgerCorrupt): // nobody waits for what cannot be read here
+			unread = errors.Join(unread, err)
+			continue
+		case err != nil:
 			return more, err
 		}
 		more = more || n >= limit
@@ -166,7 +172,7 @@ func (l *Ledger) Strand(ctx context.Context, limit int) (more bool, err error) {
 			}
 		}
 	}
-	return more, nil
+	return more && unread == nil, unread
 }
 
 // dropFoundLosses lets go of outcomes that this process could not record and

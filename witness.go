@@ -39,30 +39,63 @@ type behind struct {
 	refused *Error       // writes are answered with it; nil: they are taken
 	lost    []Dispatched // what the witness names and the ledger lacks
 	gaps    []Gap        // oldest first
-	doubted bool         // the ledger was away: what is back may be older
+	doubts  int          // how often the ledger was away: what is back may be older
+	trusted int          // how many of the doubts a comparison has answered
+	moved   bool         // another server answers, and no comparison began since: nothing is written
+}
+
+// ServerWatcher is a store that sees that another server answers than before: one
+// that was started anew, or that took the place of the one before.
+type ServerWatcher interface {
+	// OnNewServer has told called whenever another server answers. The store commits
+	// nothing there before it was called. It must not block, nor use the store.
+	OnNewServer(told func())
 }
 
 func (b *behind) doubt() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.doubted = true
+	b.doubts++
 }
 
-func (b *behind) set(lost []Dispatched, refused *Error, gaps []Gap) {
+// suspect is a doubt after which nothing is written until the ledger was compared.
+//
+// Why: a failover is over in less time than passes between two beats, and a claim
+// that a forgetful standby takes is a second effect.
+func (b *behind) suspect() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.lost, b.refused, b.gaps, b.doubted = lost, refused, gaps, false
+	b.doubts++
+	b.moved = true
 }
 
-// Refusal is why nothing is written: CodeLedgerBehind, or nil. Reads are answered
-// all the same.
+func (b *behind) doubted() (doubts int, again bool) {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	return b.doubts, b.doubts != b.trusted || b.refused != nil
+}
+
+// set takes what a comparison found that began after so many doubts.
+func (b *behind) set(lost []Dispatched, refused *Error, gaps []Gap, doubts int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.lost, b.refused, b.gaps, b.trusted = lost, refused, gaps, doubts
+	b.moved = b.moved && b.doubts != doubts
+}
+
+// Refusal is why nothing is written: CodeLedgerBehind, CodeLedgerUnavailable for
+// the moment in which another server's ledger is compared, or nil. Reads are
+// answered all the same.
 func (l *Ledger) Refusal() error {
 	l.behind.mu.RLock()
 	defer l.behind.mu.RUnlock()
-	if l.behind.refused == nil {
-		return nil
+	switch {
+	case l.behind.refused != nil:
+		return l.behind.refused
+	case l.behind.moved:
+		return &Error{Code: CodeLedgerUnavailable, Op: "write ledger", Message: "another database server answers than before: it is compared with the witness first", Hint: "this takes a second"}
 	}
-	return l.behind.refused
+	return nil
 }
 
 // see shows the witness an attempt that is about to leave.
@@ -78,12 +111,13 @@ func (l *Ledger) see(op *Operation) error {
 // away, and while nothing is written: once somebody has recovered the ledger,
 // writes are taken again.
 func (l *Ledger) LookBehind(ctx context.Context) error {
+	doubts, _ := l.behind.doubted()
 	gaps, err := l.store.Gaps(ctx)
 	if err != nil {
 		return fmt.Errorf("read gaps: %w", err)
 	}
 	if l.opts.Witness == nil {
-		l.behind.set(nil, nil, gaps)
+		l.behind.set(nil, nil, gaps, doubts)
 		return nil
 	}
 	seen, err := l.opts.Witness.Seen()
@@ -95,12 +129,12 @@ func (l *Ledger) LookBehind(ctx context.Context) error {
 		return err
 	}
 	was := l.Refusal()
-	l.behind.set(lost, refusedFor(lost, len(seen)), gaps)
+	l.behind.set(lost, refusedFor(lost, len(seen)), gaps, doubts)
 	switch now := l.Refusal(); {
-	case now != nil && was == nil:
+	case Is(now, CodeLedgerBehind) && !Is(was, CodeLedgerBehind):
 		l.log.Error("the ledger is older than its own dispatches: nothing is written", "forgotten", len(lost), "newest", newestOf(lost).At.Format(time.RFC3339), "run", "onceward recover")
 	case now == nil && was != nil:
-		l.log.Info("the ledger was recovered: writes are taken again")
+		l.log.Info("the ledger knows what its witness saw: writes are taken again")
 		l.Wake()
 	}
 	return nil
@@ -109,10 +143,7 @@ func (l *Ledger) LookBehind(ctx context.Context) error {
 // lookBehindAgain compares anew where there is doubt; else it only reads what
 // another process recovered.
 func (l *Ledger) lookBehindAgain(ctx context.Context) error {
-	l.behind.mu.RLock()
-	again := l.behind.doubted || l.behind.refused != nil
-	l.behind.mu.RUnlock()
-	if again {
+	if _, again := l.behind.doubted(); again {
 		return l.LookBehind(ctx)
 	}
 	gaps, err := l.store.Gaps(ctx)

@@ -25,7 +25,7 @@ type reader struct {
 type readBatch struct {
 	ids  []onceward.OperationID // each once
 	ops  []*onceward.Operation
-	err  error
+	errs []error // of each; nil: none of them has one
 	done chan struct{}
 }
 
@@ -53,8 +53,16 @@ func (r *reader) read(ctx context.Context, id onceward.OperationID) (*onceward.O
 	case <-ctx.Done():
 		return nil, canceled(id, ctx.Err())
 	}
-	if b.err != nil || b.ops[at] == nil {
-		return nil, b.err
+	return b.of(at)
+}
+
+// of is what was read under the ID at that place.
+func (b *readBatch) of(at int) (*onceward.Operation, error) {
+	if b.errs != nil && b.errs[at] != nil {
+		return nil, b.errs[at]
+	}
+	if b.ops[at] == nil {
+		return nil, nil
 	}
 	op := b.ops[at].Clone() // callers of one batch do not share
 	return &op, nil
@@ -100,7 +108,28 @@ func (r *reader) run() {
 		b := r.waiting[0]
 		r.waiting = r.waiting[1:]
 		r.mu.Unlock()
-		b.ops, b.err = r.store.Load(context.Background(), b.ids)
+		r.load(b)
 		close(b.done)
+	}
+}
+
+// load reads a batch. A row that cannot be read is its own reader's trouble: the
+// others are read without it.
+func (r *reader) load(b *readBatch) {
+	ctx := context.Background()
+	ops, err := r.store.Load(ctx, b.ids)
+	if err == nil {
+		b.ops = ops
+		return
+	}
+	b.ops, b.errs = make([]*onceward.Operation, len(b.ids)), make([]error, len(b.ids))
+	alone := len(b.ids) > 1 && (onceward.Is(err, onceward.CodeLedgerTooNew) || onceward.Is(err, onceward.CodeLedgerCorrupt))
+	for i, id := range b.ids {
+		b.errs[i] = err
+		if alone {
+			if ops, b.errs[i] = r.store.Load(ctx, []onceward.OperationID{id}); b.errs[i] == nil {
+				b.ops[i] = ops[0]
+			}
+		}
 	}
 }

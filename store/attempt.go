@@ -118,7 +118,7 @@ func (d *decoder) attempt(a *onceward.Attempt, row *Row) {
 	a.Reach = onceward.Reach(d.byte())
 	bits := d.uint()
 	if bits&^attemptBitsKnown != 0 {
-		d.bad = true
+		d.unknown(true)
 		return
 	}
 	a.Free, a.Resend = bits&attemptFree != 0, bits&attemptResend != 0

@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -233,21 +234,56 @@ func TestDamagedBlobIsCorruptAndNeverPanics(t *testing.T) {
 		}
 		noise := bad
 		noise.Detail = rapid.SliceOf(rapid.Byte()).Draw(r, "noise")
-		if _, err := store.Decode(&noise, nil); err != nil && !onceward.Is(err, onceward.CodeLedgerCorrupt) {
-			r.Fatalf("noise gives %v, want ledger_corrupt", err)
+		if _, err := store.Decode(&noise, nil); err != nil && !onceward.Is(err, onceward.CodeLedgerCorrupt) && !onceward.Is(err, onceward.CodeLedgerTooNew) {
+			r.Fatalf("noise gives %v, want ledger_corrupt or ledger_too_new", err)
 		}
 	})
 	for _, blob := range []*[]byte{&row.Request, &row.Result, &row.Prints, &row.Detail} {
 		whole := *blob
-		*blob = append([]byte{9}, whole[1:]...)
+		*blob = append([]byte{0}, whole[1:]...)
 		if _, err := store.Decode(&row, nil); !onceward.Is(err, onceward.CodeLedgerCorrupt) {
-			t.Errorf("another format gives %v, want ledger_corrupt", err)
+			t.Errorf("no format gives %v, want ledger_corrupt", err)
 		}
 		*blob = append(append([]byte{}, whole...), 0)
 		if _, err := store.Decode(&row, nil); !onceward.Is(err, onceward.CodeLedgerCorrupt) {
 			t.Errorf("trailing bytes give %v, want ledger_corrupt", err)
 		}
 		*blob = whole
+	}
+}
+
+// What a newer release may write is told apart from damage: an older replica
+// leaves it alone.
+func TestRowOfANewerReleaseIsTooNew(t *testing.T) {
+	t.Parallel()
+	op := full()
+	whole, _, err := store.Encode(op)
+	if err != nil {
+		t.Fatal(err)
+	}
+	later := func(b []byte) []byte { return append([]byte{9}, b[1:]...) }
+	for what, change := range map[string]func(*store.Row){
+		"a later form of the request": func(r *store.Row) { r.Request = later(r.Request) },
+		"a later form of the result":  func(r *store.Row) { r.Result = later(r.Result) },
+		"a later form of the detail":  func(r *store.Row) { r.Detail = later(r.Detail) },
+		"a further tag":               func(r *store.Row) { r.Detail = append(slices.Clone(r.Detail), 200, 1, 2) },
+		"a further flag":              func(r *store.Row) { r.Detail = []byte{1, 3, 0x80, 0x80, 0x80, 1} },
+		"a further bit of an attempt": func(r *store.Row) { r.Detail = []byte{1, 1, 1, 1, 0, 0, 0x80, 0x80, 0x80, 1} },
+		"a further state":             func(r *store.Row) { r.State = int16(onceward.StateCompensated) + 1 },
+		"a further effect class":      func(r *store.Row) { r.Effect = int16(onceward.EffectUnsafeWrite) + 1 },
+	} {
+		row := whole
+		change(&row)
+		if _, err := store.Decode(&row, nil); !onceward.Is(err, onceward.CodeLedgerTooNew) {
+			t.Errorf("%s gives %v, want ledger_too_new", what, err)
+		}
+	}
+	w, err := store.Prepare(&onceward.Change{After: *minimal(), Records: []onceward.Record{{Version: 1}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := store.DecodeRecord(op.ID, later(w.Records[0].Body)); !onceward.Is(err, onceward.CodeLedgerTooNew) {
+		t.Errorf("a later form of a record gives %v, want ledger_too_new", err)
 	}
 }
 

@@ -135,27 +135,23 @@ func flagsOf(op *onceward.Operation) [8]flag {
 	}
 }
 
-// decodeDetail reads the row's detail into op; false if it cannot be read.
-func decodeDetail(op *onceward.Operation, row *Row) bool {
+// decodeDetail reads the row's detail into op.
+func decodeDetail(op *onceward.Operation, row *Row) error {
 	op.IntentAt = row.CreatedAt // unless the detail says otherwise
 	if len(row.Detail) == 0 {
-		return true
+		return nil
 	}
 	d := decoder{buf: row.Detail}
-	if d.byte() != detailFormat {
-		return false
-	}
+	d.format(detailFormat)
 	for d.more() {
-		if !d.tag(op, row) {
-			return false
-		}
+		d.tag(op, row)
 	}
-	return d.done()
+	return d.problem(row.ID, "the detail cannot be read")
 }
 
-// tag reads one tag and its value; false if the tag is not known.
-func (d *decoder) tag(op *onceward.Operation, row *Row) bool {
-	switch d.byte() {
+// tag reads one tag and its value.
+func (d *decoder) tag(op *onceward.Operation, row *Row) {
+	switch tag := d.byte(); tag {
 	case tagAttempts:
 		d.attempts(op, row)
 	case tagFailure:
@@ -165,7 +161,9 @@ func (d *decoder) tag(op *onceward.Operation, row *Row) bool {
 		for _, flag := range flagsOf(op) {
 			*flag.is = f&flag.bit != 0
 		}
-		return f&^flagsKnown == 0
+		if f&^flagsKnown != 0 {
+			d.unknown(true)
+		}
 	case tagDueAt:
 		op.DueAt = d.time()
 	case tagParked:
@@ -204,7 +202,6 @@ func (d *decoder) tag(op *onceward.Operation, row *Row) bool {
 	case tagDocuments:
 		op.Documents = d.documents()
 	default:
-		return false
+		d.unknown(tag != 0)
 	}
-	return true
 }

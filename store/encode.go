@@ -89,7 +89,8 @@ func refuse(op *onceward.Operation, code onceward.Code, message string) error {
 }
 
 // Decode turns a row and its side bodies back into an operation. It has
-// CodeLedgerCorrupt where something cannot be read, or a body is missing. The
+// CodeLedgerTooNew where a newer release wrote what this one does not know, and
+// CodeLedgerCorrupt where something else cannot be read, or a body is missing. The
 // result shares memory with the arguments.
 func Decode(row *Row, bodies []Body) (*onceward.Operation, error) {
 	full, err := row.withBodies(bodies)
@@ -137,24 +138,34 @@ func (r *Row) decode() (*onceward.Operation, error) {
 		Run: r.Run, CorrelationID: r.CorrelationID, TraceParent: r.TraceParent, Actor: r.Actor,
 		ProviderKey: r.ProviderKey, Reference: r.Reference, Input: r.Input,
 	}
-	if op.State < onceward.StateAwaitingApproval || op.State > onceward.StateCompensated {
+	switch {
+	case op.State > onceward.StateCompensated || op.Effect > onceward.EffectUnsafeWrite:
+		return nil, tooNew(r.ID, "the state or the effect class is none")
+	case op.State < onceward.StateAwaitingApproval:
 		return nil, corrupt(r.ID, "the state is none")
 	}
 	var err error
 	if op.Prints, err = onceward.ParseFieldPrints(r.Prints); err != nil {
 		return nil, corrupt(r.ID, "the prints cannot be read")
 	}
-	var ok bool
-	if op.Request, ok = decodeRequest(r.Request); !ok {
-		return nil, corrupt(r.ID, "the request cannot be read")
+	if op.Request, err = decodeRequest(r.ID, r.Request); err != nil {
+		return nil, err
 	}
-	if op.Result, ok = decodeResult(r.Result); !ok {
-		return nil, corrupt(r.ID, "the result cannot be read")
+	if op.Result, err = decodeResult(r.ID, r.Result); err != nil {
+		return nil, err
 	}
-	if !decodeDetail(op, r) {
-		return nil, corrupt(r.ID, "the detail cannot be read")
+	if err = decodeDetail(op, r); err != nil {
+		return nil, err
 	}
 	return op, nil
+}
+
+// tooNew says that a row holds what this release does not know.
+func tooNew(id onceward.OperationID, message string) error {
+	return &onceward.Error{
+		Code: onceward.CodeLedgerTooNew, Op: "read operation", OperationID: id, Message: message + ": a newer release wrote it",
+		Hint: "a replica of the newer release goes on with it; finish the upgrade",
+	}
 }
 
 func corrupt(id onceward.OperationID, message string) error {

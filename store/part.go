@@ -18,16 +18,14 @@ func encodeRequest(r *onceward.Request) []byte {
 	return e.buf
 }
 
-func decodeRequest(b []byte) (*onceward.Request, bool) {
+func decodeRequest(id onceward.OperationID, b []byte) (*onceward.Request, error) {
 	if b == nil {
-		return nil, true
+		return nil, nil
 	}
 	d := decoder{buf: b}
-	if d.byte() != partFormat {
-		return nil, false
-	}
+	d.format(partFormat)
 	r := &onceward.Request{Method: d.string(), URL: d.string(), Header: d.header(), Body: d.bytes()}
-	return r, d.done()
+	return r, d.problem(id, "the request cannot be read")
 }
 
 func encodeResult(r *onceward.Result) []byte {
@@ -43,16 +41,14 @@ func encodeResult(r *onceward.Result) []byte {
 	return e.buf
 }
 
-func decodeResult(b []byte) (*onceward.Result, bool) {
+func decodeResult(id onceward.OperationID, b []byte) (*onceward.Result, error) {
 	if b == nil {
-		return nil, true
+		return nil, nil
 	}
 	d := decoder{buf: b}
-	if d.byte() != partFormat {
-		return nil, false
-	}
+	d.format(partFormat)
 	r := &onceward.Result{Status: int(d.int()), BodyKept: d.bool(), Header: d.header(), Body: d.bytes()}
-	return r, d.done()
+	return r, d.problem(id, "the result cannot be read")
 }
 
 func encodePrints(prints []onceward.FieldPrint) []byte {

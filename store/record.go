@@ -71,12 +71,11 @@ func (e *encoder) evidence(v *onceward.Evidence) {
 }
 
 // DecodeRecord reads the body of a record row of the operation; it has
-// CodeLedgerCorrupt if that cannot be read.
+// CodeLedgerTooNew if a newer release wrote it, and CodeLedgerCorrupt if it cannot
+// be read else.
 func DecodeRecord(id onceward.OperationID, body []byte) (onceward.Record, error) {
 	d := decoder{buf: body}
-	if d.byte() != recordFormat {
-		return onceward.Record{}, corrupt(id, "a record of its timeline cannot be read")
-	}
+	d.format(recordFormat)
 	r := onceward.Record{Version: d.int(), At: d.time(), Event: d.string()}
 	r.From, r.To = onceward.State(d.byte()), onceward.State(d.byte())
 	r.Attempt = d.small()
@@ -87,8 +86,8 @@ func DecodeRecord(id onceward.OperationID, body []byte) (onceward.Record, error)
 	if d.more() {
 		r.Shown = d.string()
 	}
-	if !d.done() {
-		return onceward.Record{}, corrupt(id, "a record of its timeline cannot be read")
+	if err := d.problem(id, "a record of its timeline cannot be read"); err != nil {
+		return onceward.Record{}, err
 	}
 	return r, nil
 }

@@ -59,12 +59,43 @@ func (e *encoder) bool(b bool) {
 // decoder reads what an encoder wrote. After the first value that does not fit
 // it is bad and gives zero values only; whoever reads asks done at the end.
 type decoder struct {
-	buf []byte
-	bad bool
+	buf   []byte
+	bad   bool
+	newer bool // what does not fit is something that this release does not know
 }
 
 // done reports whether everything was read, and read well.
 func (d *decoder) done() bool { return !d.bad && len(d.buf) == 0 }
+
+// format reads the first byte of an encoding, of which this release knows one.
+func (d *decoder) format(known byte) {
+	if f := d.byte(); f != known {
+		d.unknown(f > known)
+	}
+}
+
+// unknown makes the decoder bad where it meets what newer releases may write.
+func (d *decoder) unknown(newer bool) {
+	d.newer = d.newer || newer && !d.bad
+	d.bad = true
+}
+
+// problem is nil if everything was read, and read well. It has CodeLedgerTooNew
+// where a newer release wrote it, and CodeLedgerCorrupt else; message says what
+// was read.
+//
+// Why the difference: while replicas of two releases run side by side the older
+// one leaves such an operation to the newer (docs/operating/upgrade.md); what is
+// damaged nobody can read.
+func (d *decoder) problem(id onceward.OperationID, message string) error {
+	switch {
+	case d.newer:
+		return tooNew(id, message)
+	case !d.done():
+		return corrupt(id, message)
+	}
+	return nil
+}
 
 func (d *decoder) more() bool { return !d.bad && len(d.buf) > 0 }
 

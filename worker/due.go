@@ -28,6 +28,7 @@ const (
 	dueSlots   = 128              // rows advanced side by side
 	dueTake    = 16               // rows taken at once: by so many a share may be passed
 	dueHold    = 30 * time.Second // a taker that dies gives its rows back after this
+	dueLeave   = time.Second      // a row that a newer release wrote is left to others for so long
 	duePollMin = 10 * time.Millisecond
 	duePollMax = time.Second // replicas see each other's due rows at the latest after this
 )
@@ -48,7 +49,7 @@ func (d *Due) Step(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	full := d.shares.full()
-	rows, _, err := d.store.TakeDue(ctx, free, dueHold, full...)
+	rows, now, err := d.store.TakeDue(ctx, free, dueHold, full...)
 	for range free - len(rows) {
 		<-d.slots
 	}
@@ -68,12 +69,24 @@ func (d *Due) Step(ctx context.Context) (bool, error) {
 					d.ledger.Wake()
 				}
 			}()
-			if err := d.ledger.Advance(ctx, row.ID); err != nil && ctx.Err() == nil {
+			if err := d.advance(ctx, row, now); err != nil && ctx.Err() == nil {
 				d.log.Warn("operation not advanced", "operation", row.ID.String(), "state", row.State.String(), "error", err)
 			}
 		})
 	}
 	return true, nil
+}
+
+// advance lets the ledger advance a row that was taken at that time. What a newer
+// release wrote is given back at once: a replica of it goes on.
+func (d *Due) advance(ctx context.Context, row onceward.Due, taken time.Time) error {
+	err := d.ledger.Advance(ctx, row.ID)
+	if !onceward.Is(err, onceward.CodeLedgerTooNew) {
+		return err
+	}
+	d.log.Info("operation left to a newer replica", "operation", row.ID.String(), "state", row.State.String())
+	row.At = taken.Add(dueLeave)
+	return d.store.Reschedule(ctx, row)
 }
 
 // Wait blocks until no row is being advanced.

@@ -35,15 +35,21 @@ type write struct {
 
 const stormKeys = 40
 
+// writesOf are the writes of a number, one of each tool.
+func writesOf(i int) []write {
+	return []write{
+		{"tickets.create", fmt.Sprintf(`{"source":"storm","event_id":"e%d","subject":"s"}`, i), fmt.Sprintf("storm/e%d", i), true},
+		{"payments.create", fmt.Sprintf(`{"order_id":"o%d","amount":%d,"currency":"EUR"}`, i, 100+i), fmt.Sprintf("o%d", i), true},
+		{"mail.send", fmt.Sprintf(`{"case_id":"m%d","template":"received","to":"a@example.org","subject":"s","body":"b"}`, i), fmt.Sprintf("m%d/received", i), true},
+		{"contacts.upsert", fmt.Sprintf(`{"external_id":"c%d","change_id":"1","name":"n"}`, i), fmt.Sprintf("c%d/1", i), true},
+		{"fax.send", fmt.Sprintf(`{"case_id":"f%d","to":"+49301234567","document":"d%d"}`, i, i), fmt.Sprintf("f%d", i), false},
+	}
+}
+
 func (s *storm) writes() []write {
 	var ws []write
 	for i := range s.keys {
-		ws = append(ws,
-			write{"tickets.create", fmt.Sprintf(`{"source":"storm","event_id":"e%d","subject":"s"}`, i), fmt.Sprintf("storm/e%d", i), true},
-			write{"payments.create", fmt.Sprintf(`{"order_id":"o%d","amount":%d,"currency":"EUR"}`, i, 100+i), fmt.Sprintf("o%d", i), true},
-			write{"mail.send", fmt.Sprintf(`{"case_id":"m%d","template":"received","to":"a@example.org","subject":"s","body":"b"}`, i), fmt.Sprintf("m%d/received", i), true},
-			write{"contacts.upsert", fmt.Sprintf(`{"external_id":"c%d","change_id":"1","name":"n"}`, i), fmt.Sprintf("c%d/1", i), true},
-			write{"fax.send", fmt.Sprintf(`{"case_id":"f%d","to":"+49301234567","document":"d%d"}`, i, i), fmt.Sprintf("f%d", i), false})
+		ws = append(ws, writesOf(i)...)
 	}
 	rand.New(rand.NewPCG(s.seed, 1)).Shuffle(len(ws), func(i, j int) { ws[i], ws[j] = ws[j], ws[i] })
 	return ws

@@ -88,7 +88,7 @@ var codes = map[onceward.Code]codeInfo{
 	onceward.CodeMayBeRecorded:       {503, "The ledger was lost while recording"},
 	onceward.CodeLedgerReadOnly:      {503, "The ledger does not take writes"},
 	onceward.CodeLedgerForeign:       {503, "The database is not a ledger"},
-	onceward.CodeLedgerTooNew:        {503, "The database belongs to a newer version"},
+	onceward.CodeLedgerTooNew:        {503, "The ledger, or a row of it, belongs to a newer version"},
 	onceward.CodeLedgerBehind:        {503, "The ledger was restored and has to be recovered"},
 	onceward.CodeLedgerCorrupt:       {500, "A stored record cannot be read"},
 	onceward.CodeWriteConflict:       {409, "The operation kept changing meanwhile"},

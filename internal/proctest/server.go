@@ -25,6 +25,8 @@ type Server struct {
 	Env    []string // besides the test's own
 	Args   []string // contract paths
 	Config string   // configuration file; empty: none
+	// Program is the program's path; empty: that of this tree.
+	Program string
 
 	mu   sync.Mutex
 	cmd  *exec.Cmd
@@ -78,9 +80,12 @@ func (s *Server) TryStart(crash string) error {
 	if s.Config != "" {
 		args = append(args, "--config", s.Config)
 	}
-	bin, err := build()
-	if err != nil {
-		return fmt.Errorf("build onceward: %w", err)
+	bin := s.Program
+	if bin == "" {
+		var err error
+		if bin, err = build(); err != nil {
+			return fmt.Errorf("build onceward: %w", err)
+		}
 	}
 	cmd := exec.CommandContext(context.Background(), bin, args...) // Cleanup kills it
 	cmd.Env = append(append(os.Environ(), s.Env...), crashpoint.Variable+"="+crash)

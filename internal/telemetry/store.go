@@ -16,6 +16,13 @@ type store struct {
 	meter onceward.Meter
 }
 
+// OnNewServer implements onceward.ServerWatcher, where the store does.
+func (s *store) OnNewServer(told func()) {
+	if w, ok := s.Store.(onceward.ServerWatcher); ok {
+		w.OnNewServer(told)
+	}
+}
+
 func (s *store) took(call string, began time.Time, err error) {
 	s.meter.Record(onceward.MetricStore, time.Since(began).Seconds(), onceward.Labels{call, string(onceward.CodeOf(err))})
 }

@@ -4,7 +4,9 @@
 // newer release and a database of somebody else are told apart and named.
 //
 // There is no way back: an older release refuses a newer database
-// (CodeLedgerTooNew) and changes nothing.
+// (CodeLedgerTooNew) and changes nothing, unless all that the newer release did is
+// called NNNN_expand_name.sql. Such a step takes nothing away that the release before
+// relies on, and asks nothing of it.
 //
 // The package knows no dialect and no driver. Start reading at run.go.
 package migration

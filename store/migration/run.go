@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"strings"
 
 	"github.com/onceward/onceward"
 )
@@ -20,6 +21,10 @@ type State struct {
 	Foreign string    // what shows that it belongs to somebody else, as "it has a table customers"; empty: nothing
 	Applied []Applied // by number; none: the database is new, or empty
 }
+
+// expands is how a step is called that takes nothing away which the release before
+// relies on: it adds tables, indexes, and columns that may be left out.
+const expands = "expand_"
 
 // Database is a database that can be brought forward. Whoever calls [Run] holds
 // a lock in it that keeps other processes from doing the same meanwhile.
@@ -55,7 +60,10 @@ func Run(ctx context.Context, db Database, steps []Step) (int, error) {
 }
 
 // Pending returns the steps that the database still needs, or the refusal that
-// [Run] would give.
+// [Run] would give. A database that newer releases only expanded is none that this
+// release would refuse: so a replica of the version before can be started anew in
+// the middle of an upgrade, and an upgrade can be taken back
+// (docs/operating/upgrade.md).
 func Pending(state State, steps []Step) ([]Step, error) {
 	if state.Foreign != "" {
 		return nil, &onceward.Error{
@@ -64,6 +72,9 @@ func Pending(state State, steps []Step) ([]Step, error) {
 		}
 	}
 	for i, a := range state.Applied {
+		if i >= len(steps) && strings.HasPrefix(a.Name, expands) {
+			continue
+		}
 		if i >= len(steps) {
 			return nil, &onceward.Error{
 				Code: onceward.CodeLedgerTooNew, Op: "open ledger",
@@ -79,5 +90,5 @@ func Pending(state State, steps []Step) ([]Step, error) {
 			}
 		}
 	}
-	return steps[len(state.Applied):], nil
+	return steps[min(len(state.Applied), len(steps)):], nil
 }

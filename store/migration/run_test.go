@@ -95,6 +95,26 @@ func TestDatabaseOfANewerReleaseIsTooNew(t *testing.T) {
 	}
 }
 
+// A release finds a database that the next one only expanded, as in the middle of
+// an upgrade: it serves, and changes nothing.
+func TestDatabaseThatANewerReleaseOnlyExpandedIsServed(t *testing.T) {
+	t.Parallel()
+	old := steps(t, "0001_ledger.sql")
+	db := &database{}
+	if _, err := migration.Run(t.Context(), db, steps(t, "0001_ledger.sql", "0002_expand_more.sql")); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := migration.Run(t.Context(), db, old); n != 0 || err != nil {
+		t.Errorf("Run ran %d steps (%v), want none", n, err)
+	}
+	if _, err := migration.Run(t.Context(), db, steps(t, "0001_ledger.sql", "0002_expand_more.sql", "0003_less.sql")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := migration.Run(t.Context(), db, old); !onceward.Is(err, onceward.CodeLedgerTooNew) || !strings.Contains(err.Error(), "0003_less") {
+		t.Errorf("Run gives %v, want ledger_too_new that names 0003_less", err)
+	}
+}
+
 func TestDatabaseOfOtherStepsIsForeign(t *testing.T) {
 	t.Parallel()
 	db := &database{}

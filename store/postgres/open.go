@@ -52,6 +52,7 @@ func newStore(dsn string, opts Options) (*Store, error) {
 		s.timeout = DefaultTimeout
 	}
 	s.session = newSession(s)
+	config.AfterConnect = s.reads
 	return s, nil
 }
 

@@ -45,6 +45,7 @@ type session struct {
 	gate  chan struct{} // holds the right to use everything below
 
 	conn     *pgx.Conn // nil: none
+	server   string    // that the newest connection led to; see commitsTo
 	deadline time.Time // of the connection's reads and writes
 	usedAt   time.Time
 	warned   *pgconn.Notice // the last warning of the running batch; nil: none
@@ -94,7 +95,10 @@ func (s *session) connect(ctx context.Context) error {
 		return err
 	}
 	s.conn, s.failure, s.pause, s.usedAt, s.deadline = conn, nil, 0, time.Now(), time.Time{}
-	return s.bound()
+	if err := s.bound(); err != nil {
+		return err
+	}
+	return s.commitsTo(ctx, conn)
 }
 
 func (s *session) idle() bool { return time.Since(s.usedAt) > idleMax }

@@ -52,11 +52,15 @@ type Store struct {
 	session *session
 	timeout time.Duration
 	closed  atomic.Bool
+	servers servers
 
 	statements sync.Map // shape → statement
 }
 
-var _ onceward.Store = (*Store)(nil)
+var (
+	_ onceward.Store         = (*Store)(nil)
+	_ onceward.ServerWatcher = (*Store)(nil)
+)
 
 // named reports whether statements may be prepared under a name: not behind a
 // pooler that hands each transaction to another server process.

@@ -166,8 +166,8 @@ func (t *transaction) lost(w *store.Write) (onceward.Committed, error) {
 			return onceward.Committed{Err: store.Collision(w.Row.ID)}, nil
 		}
 		op, err := t.decode(stored)
-		if onceward.Is(err, onceward.CodeLedgerCorrupt) {
-			return onceward.Committed{Err: err}, nil // a damaged row harms no neighbour
+		if onceward.Is(err, onceward.CodeLedgerCorrupt) || onceward.Is(err, onceward.CodeLedgerTooNew) {
+			return onceward.Committed{Err: err}, nil // a row that cannot be read harms no neighbour
 		}
 		return onceward.Committed{Stored: op}, err
 	}

@@ -254,7 +254,7 @@ func TestDamagedRowHarmsNoNeighbour(t *testing.T) {
 	s := open(t, path, sqlite.Options{})
 	bad, good := claim("bad"), claim("good")
 	apply(t, s, onceward.Change{After: bad}, onceward.Change{After: good})
-	raw(t, path, "UPDATE operations SET detail = x'ff' WHERE key = 'bad'")
+	raw(t, path, "UPDATE operations SET detail = x'00' WHERE key = 'bad'")
 	_, err := s.Load(t.Context(), []onceward.OperationID{bad.ID})
 	wantCode(t, "a load of the damaged row", err, onceward.CodeLedgerCorrupt)
 	c, err := s.Commit(t.Context(), []onceward.Change{{After: claim("bad")}, {Before: 1, After: done(good)}})
