@@ -101,6 +101,10 @@ PROOF ?= 5m
 prove: bin/withpg ## check the claim path's linearizability on real PostgreSQL for PROOF (5m)
 	bin/withpg -set fsync=$(PG_FSYNC) -- go test ./cmd/onceward -run '^TestClaimsAreLinearizable' -count=1 -v -timeout 0 -args -proof=$(PROOF)
 
+.PHONY: upgrade
+upgrade: bin/withpg ## exchange two replicas of the version before for this one, under load (needs the clone's history)
+	bin/withpg -set fsync=$(PG_FSYNC) -- go test -tags upgrade ./cmd/onceward -run '^TestRollingUpgrade' -count=1 -v -timeout $(TEST_TIMEOUT)
+
 # How often make relay-storm kills something: half of it with NATS, half with Kafka,
 # and a tenth more with RabbitMQ, which takes long to come up.
 STORM ?= 100
