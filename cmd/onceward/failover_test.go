@@ -37,7 +37,7 @@ type pair struct {
 	replica            *proctest.Server
 }
 
-func newPair(t *testing.T) *pair {
+func newPair(t *testing.T, env ...string) *pair {
 	t.Helper()
 	proctest.Binary(t)
 	p := &pair{T: t, primary: testdb.Cluster(t), provider: proctest.NewProvider(t)}
@@ -45,7 +45,7 @@ func newPair(t *testing.T) *pair {
 	p.toPrimary, dsn = proxied(t, p.primary.DSN())
 	p.between, _ = proxied(t, p.primary.DSN())
 	p.standby = p.primary.Standby(t, p.between.Addr())
-	p.replica = proctest.NewServer(t, dsn, []string{simContracts(t)}, "SIM_URL="+p.provider.URL)
+	p.replica = proctest.NewServer(t, dsn, []string{simContracts(t)}, append(env, "SIM_URL="+p.provider.URL)...)
 	p.replica.Start("")
 	return p
 }
