@@ -3,79 +3,136 @@ package relay
 import (
 	"context"
 	"errors"
-	"hash/maphash"
 	"sync"
+	"sync/atomic"
 
 	"github.com/onceward/onceward"
 )
 
-var seed = maphash.MakeSeed()
-
 // errLeaseOver: whoever takes the lease next publishes the rest.
 var errLeaseOver = errors.New("the lease of the sink is over")
 
-// publish offers events, each key's in order, in as many lanes as there are.
+// round is one offer of events, each key's in order, of many keys side by side.
 //
 // Invariant: an event is not offered before the one before it of its key was
-// taken.
+// taken. Why not several of one key on their way: the destination may take the
+// second and lose the first, and those who read would see them in that order.
+type round struct {
+	relay  *Relay
+	events []*onceward.OutboxEvent
+	heads  []int // the first event of each key, and each event without one
+	next   []int // the event after that one of its key; 0: there is none
+	out    []result
+
+	begun atomic.Int64          // of heads
+	away  atomic.Pointer[error] // why the destination is out of reach; nil: it is not
+}
+
+// publish offers events, and says what became of each.
 func (r *Relay) publish(ctx context.Context, events []*onceward.OutboxEvent) []result {
-	out := make([]result, len(events))
-	lanes := make([][]int, min(r.opts.Lanes, max(1, len(events))))
+	o := &round{relay: r, events: events, next: make([]int, len(events)), out: make([]result, len(events))}
+	last := make(map[string]int, len(events))
 	for i, e := range events {
-		lane := i % len(lanes)
-		if e.Key != "" {
-			lane = int(maphash.String(seed, e.Key) % uint64(len(lanes)))
+		if before, found := last[e.Key]; found && e.Key != "" {
+			o.next[before] = i
+		} else {
+			o.heads = append(o.heads, i)
 		}
-		lanes[lane] = append(lanes[lane], i)
+		last[e.Key] = i
+	}
+	if b, together := r.opts.Publisher.(Batcher); together {
+		o.batches(ctx, b)
+		return o.out
 	}
 	var all sync.WaitGroup
-	for _, lane := range lanes {
-		if len(lane) > 0 {
-			all.Go(func() { r.lane(ctx, events, lane, out) })
-		}
+	for range min(r.opts.Lanes, len(o.heads)) {
+		all.Go(func() { o.lane(ctx) })
 	}
 	all.Wait()
-	return out
+	return o.out
 }
 
-// lane offers the events of one lane, one after another. It ends with the first
-// one that did not reach the destination.
-func (r *Relay) lane(ctx context.Context, events []*onceward.OutboxEvent, lane []int, out []result) {
-	var stopped map[string]bool
-	for n, i := range lane {
-		e := events[i]
-		if e.Key != "" && stopped[e.Key] {
-			out[i] = result{fate: behind}
-			continue
-		}
-		err := r.offer(ctx, e)
-		out[i] = result{classify(err), err}
-		switch out[i].fate {
-		case delivered, behind:
-		case refused:
-			if stopped == nil {
-				stopped = map[string]bool{}
-			}
-			stopped[e.Key] = true
-		case unreachable:
-			for _, rest := range lane[n+1:] {
-				out[rest] = result{unreachable, err}
-			}
+// lane offers the events of one key after another's.
+func (o *round) lane(ctx context.Context) {
+	for {
+		n := int(o.begun.Add(1)) - 1
+		if n >= len(o.heads) {
 			return
 		}
+		for i, more := o.heads[n], true; more; i = o.next[i] {
+			more = o.note(i, o.offer(ctx, o.events[i]))
+		}
 	}
 }
 
-// offer publishes one event. Why the look at the lease: a process that stood still
-// must not go on beside the one that took over.
-func (r *Relay) offer(ctx context.Context, e *onceward.OutboxEvent) error {
-	if !r.opts.Clock.Now().Before(r.until) {
+// batches offers what may be under way together at once, then what may after that.
+func (o *round) batches(ctx context.Context, to Batcher) {
+	for waiting := o.heads; len(waiting) > 0; {
+		now := waiting[:min(len(waiting), o.relay.opts.Lanes)]
+		waiting = waiting[len(now):]
+		events := make([]*onceward.OutboxEvent, len(now))
+		for n, i := range now {
+			events[n] = o.events[i]
+		}
+		for n, err := range o.offerAll(ctx, to, events) {
+			if o.note(now[n], err) {
+				waiting = append(waiting, o.next[now[n]])
+			}
+		}
+	}
+}
+
+// note keeps what became of an event. more: the one behind it of its key is there,
+// and may be offered now. Once one did not reach the destination, nothing more is.
+func (o *round) note(i int, err error) (more bool) {
+	o.out[i] = result{classify(err), err}
+	rest := result{fate: behind}
+	switch out := &o.out[i]; out.fate {
+	case delivered:
+		return o.next[i] != 0
+	case unreachable:
+		o.away.CompareAndSwap(nil, &out.err)
+		rest = *out
+	case refused, behind:
+	}
+	for i = o.next[i]; i != 0; i = o.next[i] {
+		o.out[i] = rest
+	}
+	return false
+}
+
+// offerable says why nothing may be offered now. Why the look at the lease: a
+// process that stood still must not go on beside the one that took over.
+func (o *round) offerable(ctx context.Context) error {
+	if away := o.away.Load(); away != nil {
+		return *away
+	}
+	if !o.relay.opts.Clock.Now().Before(o.relay.until) {
 		return errLeaseOver
 	}
-	if err := ctx.Err(); err != nil {
+	return ctx.Err()
+}
+
+// offer publishes one event.
+func (o *round) offer(ctx context.Context, e *onceward.OutboxEvent) error {
+	if err := o.offerable(ctx); err != nil {
 		return err
 	}
-	bounded, cancel := context.WithTimeout(ctx, r.opts.Timeout)
+	bounded, cancel := context.WithTimeout(ctx, o.relay.opts.Timeout)
 	defer cancel()
-	return r.opts.Publisher.Publish(bounded, e)
+	return o.relay.opts.Publisher.Publish(bounded, e)
+}
+
+// offerAll publishes events of different keys.
+func (o *round) offerAll(ctx context.Context, to Batcher, events []*onceward.OutboxEvent) []error {
+	if err := o.offerable(ctx); err != nil {
+		all := make([]error, len(events))
+		for i := range all {
+			all[i] = err
+		}
+		return all
+	}
+	bounded, cancel := context.WithTimeout(ctx, o.relay.opts.Timeout)
+	defer cancel()
+	return to.PublishBatch(bounded, events)
 }

@@ -18,6 +18,15 @@ type Publisher interface {
 	Close() error
 }
 
+// Batcher is a publisher that has many events under way at once, as a broker does
+// whose acknowledgements come together.
+type Batcher interface {
+	Publisher
+	// PublishBatch hands on events of different keys, and returns of each what
+	// Publish would have.
+	PublishBatch(ctx context.Context, events []*onceward.OutboxEvent) []error
+}
+
 // Refused is the error of a destination that answered, and did not take an event.
 type Refused struct {
 	Reason string        // without payloads and secrets

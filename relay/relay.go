@@ -12,11 +12,12 @@ import (
 
 // Defaults and limits of a relay.
 const (
-	DefaultLanes   = 64
-	DefaultBatch   = 1000
-	DefaultLease   = 10 * time.Second
-	DefaultTimeout = 10 * time.Second
-	DefaultTries   = 12
+	DefaultLanes    = 64
+	DefaultTogether = 512
+	DefaultBatch    = 1000
+	DefaultLease    = 10 * time.Second
+	DefaultTimeout  = 10 * time.Second
+	DefaultTries    = 12
 	// KeysAsideMax is how many keys may wait aside. A sink that has more stops at
 	// the next refusal, as if its destination were out of reach.
 	KeysAsideMax = 10_000
@@ -39,11 +40,13 @@ type Options struct {
 	// for good.
 	Select func(e *onceward.OutboxEvent) bool
 	// Owner names this process in the lease; empty: random.
-	Owner   string
-	Lease   time.Duration // 0: DefaultLease. Another process takes over after it
-	Lanes   int           // 0: DefaultLanes. Keys that are published side by side
+	Owner string
+	Lease time.Duration // 0: DefaultLease. Another process takes over after it
+	// Lanes is how many events are under way at once, each of another key. 0:
+	// DefaultLanes, or DefaultTogether with a [Batcher].
+	Lanes   int
 	Batch   int           // 0: DefaultBatch, at most OutboxRowsMax. Events between two places
-	Timeout time.Duration // 0: DefaultTimeout. Of one event at the destination
+	Timeout time.Duration // 0: DefaultTimeout. Of one event at the destination, or of those under way together
 	Tries   int           // 0: DefaultTries. Refusals until an event is dead
 	// Crash is called at named places; nil in production.
 	Crash func(point string)
@@ -63,7 +66,8 @@ type Relay struct {
 	pause  time.Duration // after a destination was out of reach; 0: it is not
 	failed bool          // in this step
 	rest   time.Duration
-	look   time.Time // when what is aside is looked at next
+	look   time.Time              // when what is aside is looked at next
+	ahead  []onceward.OutboxEvent // what comes after place, read while others were published; nil: not read
 }
 
 // New returns a relay. It holds nothing before its first Step.
@@ -73,6 +77,9 @@ func New(o Options) (*Relay, error) {
 	}
 	o.Owner = cmp.Or(o.Owner, "relay_"+rand.Text())
 	o.Lease, o.Timeout = cmp.Or(o.Lease, DefaultLease), cmp.Or(o.Timeout, DefaultTimeout)
+	if _, together := o.Publisher.(Batcher); together {
+		o.Lanes = cmp.Or(o.Lanes, DefaultTogether)
+	}
 	o.Lanes, o.Batch, o.Tries = cmp.Or(o.Lanes, DefaultLanes), min(cmp.Or(o.Batch, DefaultBatch), onceward.OutboxRowsMax), cmp.Or(o.Tries, DefaultTries)
 	if o.Clock == nil {
 		o.Clock = onceward.SystemClock{}
@@ -107,15 +114,39 @@ func (r *Relay) Step(ctx context.Context) (worked bool, err error) {
 	if err != nil || r.failed {
 		return false, err
 	}
-	events, err := r.opts.Store.ReadOutbox(ctx, r.place, r.opts.Batch)
+	events := r.ahead
+	if r.ahead = nil; len(events) == 0 {
+		events, err = r.opts.Store.ReadOutbox(ctx, r.place, r.opts.Batch)
+	}
 	if err != nil || len(events) == 0 {
 		return again && err == nil, err
 	}
+	ahead := r.readAhead(ctx, events)
 	step := r.batch(ctx, events)
 	if step.To != step.From {
 		err = r.store(ctx, step)
 	}
+	if next := <-ahead; err == nil && r.place == events[len(events)-1].Place {
+		r.ahead = next
+	}
 	return err == nil && !r.failed, err
+}
+
+// readAhead reads what comes after a full batch while that is published. It sends
+// nothing where it read nothing: the next step reads then.
+func (r *Relay) readAhead(ctx context.Context, events []onceward.OutboxEvent) <-chan []onceward.OutboxEvent {
+	read := make(chan []onceward.OutboxEvent, 1)
+	if len(events) < r.opts.Batch {
+		close(read)
+		return read
+	}
+	go func() {
+		defer close(read)
+		if next, err := r.opts.Store.ReadOutbox(ctx, events[len(events)-1].Place, r.opts.Batch); err == nil {
+			read <- next
+		}
+	}()
+	return read
 }
 
 // hold sees to the lease. A new holder reads where the sink is.
@@ -138,7 +169,9 @@ func (r *Relay) hold(ctx context.Context) (bool, error) {
 			return false, err
 		}
 	}
-	r.place = sink.Place
+	if r.place != sink.Place {
+		r.place, r.ahead = sink.Place, nil
+	}
 	r.leased(now)
 	return true, nil
 }
@@ -149,7 +182,7 @@ func (r *Relay) leased(from time.Time) {
 }
 
 // lose forgets what only a holder knows.
-func (r *Relay) lose() { r.held, r.renew, r.until = nil, time.Time{}, time.Time{} }
+func (r *Relay) lose() { r.held, r.ahead, r.renew, r.until = nil, nil, time.Time{}, time.Time{} }
 
 func (r *Relay) reload(ctx context.Context) error {
 	keys, err := r.opts.Store.HeldKeys(ctx, r.opts.Sink)

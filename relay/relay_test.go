@@ -275,6 +275,17 @@ func TestSinkGetsWhatItSelectsAndPassesOverTheRest(t *testing.T) {
 	}
 }
 
+// batches is a broker that takes many events at once.
+type batches struct{ *broker }
+
+func (b batches) PublishBatch(ctx context.Context, events []*onceward.OutboxEvent) []error {
+	errs := make([]error, len(events))
+	for i, e := range events {
+		errs[i] = b.Publish(ctx, e)
+	}
+	return errs
+}
+
 // Processes take over from each other, stand still beyond their lease and go on,
 // and the destination does anything that one can do. Each event arrives, and those
 // of one key in order.
@@ -303,6 +314,9 @@ func TestNothingIsLostOrReorderedWhateverHappens(t *testing.T) {
 			fresh := func() *relay.Relay {
 				return w.relay(func(o *relay.Options) {
 					o.Batch, o.Lanes, o.Tries = 1+roll(7), 1+roll(4), 1000
+					if roll(2) == 0 {
+						o.Publisher = batches{w.to}
+					}
 					o.Crash = func(string) {
 						if roll(10) == 0 {
 							panic("killed")
@@ -391,5 +405,106 @@ func TestProcessThatStoodStillBeyondItsLeaseOffersNothingMore(t *testing.T) {
 	w.run(next)
 	w.run(old)
 	w.want("in the end", "a:1", "a:2", "a:3")
+	w.wantOrder()
+}
+
+// wide is a destination that takes events only once so many are under way at once.
+type wide struct {
+	broker
+	want  int
+	under map[string]int // by key
+	all   chan struct{}
+	once  sync.Once
+}
+
+func newWide(want int) *wide {
+	return &wide{want: want, under: map[string]int{}, all: make(chan struct{})}
+}
+
+func (w *wide) Publish(ctx context.Context, e *onceward.OutboxEvent) error {
+	w.mu.Lock()
+	if w.under[e.Key]++; w.under[e.Key] > 1 {
+		w.mu.Unlock()
+		return &relay.Refused{Reason: "two of one key are under way"}
+	}
+	if len(w.under) == w.want {
+		w.once.Do(func() { close(w.all) })
+	}
+	w.mu.Unlock()
+	select {
+	case <-w.all:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	w.mu.Lock()
+	w.under[e.Key]--
+	w.mu.Unlock()
+	return w.broker.Publish(ctx, e)
+}
+
+// together is a destination that takes many events at once.
+type together struct{ *wide }
+
+func (t together) PublishBatch(ctx context.Context, events []*onceward.OutboxEvent) []error {
+	errs := make([]error, len(events))
+	var all sync.WaitGroup
+	for i, e := range events {
+		all.Go(func() { errs[i] = t.Publish(ctx, e) })
+	}
+	all.Wait()
+	return errs
+}
+
+func TestEventsOfDifferentKeysAreUnderWayTogetherAndThoseOfOneKeyOneAfterAnother(t *testing.T) {
+	t.Parallel()
+	single, several := newWide(100), newWide(100)
+	for name, to := range map[string]struct {
+		relay.Publisher
+		*wide
+	}{"one by one": {single, single}, "in batches": {together{several}, several}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			var names []string
+			for n := 1; n <= 3; n++ {
+				for key := range to.want {
+					names = append(names, fmt.Sprintf("k%d:%d", key, n))
+				}
+			}
+			w.add(names...)
+			w.run(w.relay(func(o *relay.Options) { o.Publisher, o.Lanes = to.Publisher, 100 }))
+			w.to = &to.broker
+			w.want("what was taken", names...)
+			w.wantOrder()
+		})
+	}
+}
+
+// One connection breaks with much under way: nothing more is offered on it, and
+// what is behind comes with the next step.
+func TestOnceTheDestinationIsOutOfReachNothingMoreIsOffered(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	offered := 0
+	w.to.says = func(e *onceward.OutboxEvent) error {
+		if offered++; e.ID == "b:1" {
+			return errors.New("connection reset")
+		}
+		return nil
+	}
+	w.add("a:1", "b:1", "b:2", "c:1", "d:1")
+	r := w.relay(func(o *relay.Options) { o.Lanes = 1 })
+	if _, err := r.Step(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if offered != 2 {
+		t.Errorf("%d were offered", offered)
+	}
+	if s := w.sink(); s.Behind != 4 {
+		t.Errorf("the sink is %+v", s)
+	}
+	w.to.says = nil
+	w.run(r)
+	w.want("in the end", "a:1", "b:1", "b:2", "c:1", "d:1")
 	w.wantOrder()
 }

@@ -40,7 +40,9 @@ func New(o Options) *relaywatermill.Publisher {
 func refuses(err error) bool { return errors.Is(err, nats.ErrMaxPayload) }
 
 func (o Options) open(context.Context) (message.Publisher, error) {
-	conn, err := dial(o.URL, o.Connect)
+	closed := make(chan struct{})
+	connect := append(o.Connect[:len(o.Connect):len(o.Connect)], nats.ClosedHandler(func(*nats.Conn) { close(closed) }))
+	conn, err := dial(o.URL, connect)
 	if err != nil {
 		return nil, err
 	}
@@ -50,14 +52,12 @@ func (o Options) open(context.Context) (message.Publisher, error) {
 			return nil, err
 		}
 	}
-	p, err := wnats.NewPublisherWithNatsConn(conn, wnats.PublisherPublishConfig{
-		Marshaler: &wnats.NATSMarshaler{}, SubjectCalculator: wnats.DefaultSubjectCalculator, JetStream: wnats.JetStreamConfig{TrackMsgId: true},
-	}, watermill.NopLogger{})
+	stream, err := conn.JetStream(nats.PublishAsyncMaxPending(pendingMax))
 	if err != nil {
 		conn.Close()
 		return nil, err
 	}
-	return p, nil
+	return &publisher{conn: conn, stream: stream, closed: closed}, nil
 }
 
 // dial connects once: what a lost connection had on its way is not sent later.

@@ -7,6 +7,8 @@ import (
 
 	"github.com/ThreeDotsLabs/watermill/message"
 	amqp "github.com/rabbitmq/amqp091-go"
+
+	relaywatermill "github.com/onceward/onceward/relay/watermill"
 )
 
 // errUnrouted: the exchange has no queue for the message.
@@ -85,23 +87,42 @@ func (p *publisher) watch(returns <-chan amqp.Return) {
 // Publish implements message.Publisher: the topic is the routing key.
 func (p *publisher) Publish(topic string, messages ...*message.Message) error {
 	for _, m := range messages {
-		out, err := marshaler{}.Marshal(m)
-		if err != nil {
+		if err := p.PublishTogether(m.Context(), []relaywatermill.Addressed{{Topic: topic, Message: m}})[0]; err != nil {
 			return err
 		}
-		confirmation, err := p.channel.PublishWithDeferredConfirmWithContext(m.Context(), p.exchange, topic, !p.drop, false, out)
-		if err != nil {
-			return err
+	}
+	return nil
+}
+
+// PublishTogether implements relaywatermill.Together: everything is sent, then the
+// confirmations are waited for.
+func (p *publisher) PublishTogether(ctx context.Context, messages []relaywatermill.Addressed) []error {
+	errs, asked := make([]error, len(messages)), make([]*amqp.DeferredConfirmation, len(messages))
+	for i, m := range messages {
+		out, err := marshaler{}.Marshal(m.Message)
+		if err == nil {
+			asked[i], err = p.channel.PublishWithDeferredConfirmWithContext(ctx, p.exchange, m.Topic, !p.drop, false, out)
 		}
-		taken, err := confirmation.WaitContext(m.Context())
-		switch {
-		case err != nil:
-			return err
-		case !taken:
-			return fmt.Errorf("RabbitMQ did not take message %s", m.UUID)
-		case p.returned(m.UUID):
-			return errUnrouted
+		errs[i] = err
+	}
+	for i, a := range asked {
+		if errs[i] == nil {
+			errs[i] = p.confirmed(ctx, a, messages[i].Message.UUID)
 		}
+	}
+	return errs
+}
+
+// confirmed waits until RabbitMQ has the message.
+func (p *publisher) confirmed(ctx context.Context, asked *amqp.DeferredConfirmation, id string) error {
+	taken, err := asked.WaitContext(ctx)
+	switch {
+	case err != nil:
+		return err
+	case !taken:
+		return fmt.Errorf("RabbitMQ did not take message %s", id)
+	case p.returned(id):
+		return errUnrouted
 	}
 	return nil
 }

@@ -73,32 +73,95 @@ func Message(e *onceward.OutboxEvent) (*message.Message, error) {
 	return m, nil
 }
 
+// Addressed is a message and where it goes.
+type Addressed struct {
+	Topic   string
+	Message *message.Message
+}
+
+// Together is a publisher of Watermill's that has many messages under way at once.
+type Together interface {
+	message.Publisher
+	// PublishTogether publishes messages, and returns of each what Publish would have.
+	PublishTogether(ctx context.Context, messages []Addressed) []error
+}
+
 // Publish implements relay.Publisher.
 func (p *Publisher) Publish(ctx context.Context, e *onceward.OutboxEvent) error {
-	m, err := Message(e)
-	if err != nil {
-		return err
+	return p.PublishBatch(ctx, []*onceward.OutboxEvent{e})[0]
+}
+
+// PublishBatch implements relay.Batcher.
+func (p *Publisher) PublishBatch(ctx context.Context, events []*onceward.OutboxEvent) []error {
+	errs := make([]error, len(events))
+	messages, of := make([]Addressed, 0, len(events)), make([]int, 0, len(events))
+	for i, e := range events {
+		m, err := Message(e)
+		if errs[i] = err; err == nil {
+			m.SetContext(ctx)
+			messages, of = append(messages, Addressed{strings.ReplaceAll(p.opts.Topic, "{type}", e.Type), m}), append(of, i)
+		}
 	}
-	m.SetContext(ctx)
+	if len(messages) == 0 {
+		return errs
+	}
+	for n, err := range p.publish(ctx, messages) {
+		errs[of[n]] = err
+	}
+	return errs
+}
+
+// publish publishes messages on one connection, and gives that up if one of them did
+// not reach the broker.
+func (p *Publisher) publish(ctx context.Context, messages []Addressed) []error {
 	c, err := p.connect(ctx)
 	if err != nil {
-		return err
+		return all(len(messages), err)
 	}
-	done := make(chan error, 1)
-	go func() { done <- c.Publish(strings.ReplaceAll(p.opts.Topic, "{type}", e.Type), m) }()
+	done := make(chan []error, 1)
+	go func() { done <- c.publish(ctx, messages) }()
+	var errs []error
 	select {
-	case err = <-done:
+	case errs = <-done:
 	case <-ctx.Done():
-		err = ctx.Err()
+		errs = all(len(messages), ctx.Err())
 	}
-	switch {
-	case err == nil:
-		return nil
-	case p.opts.Refuses != nil && p.opts.Refuses(err):
-		return &relay.Refused{Reason: "the broker does not take the message: " + err.Error()}
+	lost := false
+	for i, err := range errs {
+		switch {
+		case err == nil:
+		case p.opts.Refuses != nil && p.opts.Refuses(err):
+			errs[i] = &relay.Refused{Reason: "the broker does not take the message: " + err.Error()}
+		default:
+			lost = true
+		}
 	}
-	p.fail(c)
-	return err
+	if lost {
+		p.fail(c)
+	}
+	return errs
+}
+
+// publish publishes messages side by side.
+func (c *connection) publish(ctx context.Context, messages []Addressed) []error {
+	if t, together := c.Publisher.(Together); together {
+		return t.PublishTogether(ctx, messages)
+	}
+	errs := make([]error, len(messages))
+	var all sync.WaitGroup
+	for i, m := range messages {
+		all.Go(func() { errs[i] = c.Publish(m.Topic, m.Message) })
+	}
+	all.Wait()
+	return errs
+}
+
+func all(n int, err error) []error {
+	errs := make([]error, n)
+	for i := range errs {
+		errs[i] = err
+	}
+	return errs
 }
 
 // connect returns the connection, and makes it if there is none.
