@@ -11,15 +11,14 @@ import (
 	"github.com/onceward/onceward/store"
 )
 
-// inTx runs work as a transaction that outlives a power cut, whatever the
-// database does by default.
+// beginSQL begins a transaction that outlives a power cut, whatever the database
+// does by default. Both statements are one round trip.
+const beginSQL = `begin isolation level read committed;
+select set_config('synchronous_commit', 'on', true) where current_setting('synchronous_commit') in ('off', 'local', 'remote_write')`
+
+// inTx runs work as a transaction that beginSQL begins.
 func inTx(ctx context.Context, conn *pgx.Conn, work func(tx pgx.Tx) error) error {
-	return pgx.BeginTxFunc(ctx, conn, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, `select set_config('synchronous_commit', 'on', true) where current_setting('synchronous_commit') in ('off', 'local', 'remote_write')`); err != nil {
-			return err
-		}
-		return work(tx)
-	})
+	return pgx.BeginTxFunc(ctx, conn, pgx.TxOptions{BeginQuery: beginSQL}, work)
 }
 
 // Note appends events; see [onceward.AuditStore].

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/onceward/onceward"
@@ -90,11 +91,25 @@ func TestCommitIsAsDurableAsTheAdministratorWantsAndNeverLess(t *testing.T) {
 			query := parsed.Query()
 			query.Set("synchronous_commit", said)
 			parsed.RawQuery = query.Encode()
-			inside(t, openInside(t, parsed.String()), func(s *session) {
+			store := openInside(t, parsed.String())
+			inside(t, store, func(s *session) {
 				if got := setting(t, s, "synchronous_commit"); got != want {
 					t.Errorf("synchronous_commit is %s, want %s", got, want)
 				}
 			})
+			err = store.do(t.Context(), "look", func(ctx context.Context, conn *pgx.Conn) error {
+				return inTx(ctx, conn, func(tx pgx.Tx) error {
+					var got, level string
+					err := tx.QueryRow(ctx, "select current_setting('synchronous_commit'), current_setting('transaction_isolation')").Scan(&got, &level)
+					if got != want || level != "read committed" {
+						t.Errorf("of a transaction synchronous_commit is %s, want %s, and it is %s", got, want, level)
+					}
+					return err
+				})
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
 		})
 	}
 }
