@@ -139,11 +139,15 @@ var build = sync.OnceValues(func() (string, error) {
 
 // child is a process that is watched.
 type child struct {
-	cmd  *exec.Cmd
-	done chan struct{}
+	cmd     *exec.Cmd
+	done    chan struct{}
+	unguard func() // nil: it has no guard
 }
 
 func (c *child) kill() {
+	if c.unguard != nil {
+		c.unguard()
+	}
 	killGroup(c.cmd)
 	<-c.done
 }

@@ -42,7 +42,10 @@ func RabbitMQ(tb testing.TB) *Broker {
 		if err != nil {
 			return nil, err
 		}
-		if err := listening(tb.Context(), addr, c); err != nil {
+		if err = c.guard(); err == nil {
+			err = listening(tb.Context(), addr, c)
+		}
+		if err != nil {
 			c.kill()
 			return nil, err
 		}
