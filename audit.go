@@ -30,6 +30,8 @@ const (
 	AuditSourceInForce       AuditAction = "source_in_force"
 	AuditEventRedriven       AuditAction = "event_redriven"
 	AuditEventDismissed      AuditAction = "event_dismissed"
+	AuditOutboxRedriven      AuditAction = "outbox_redriven"
+	AuditOutboxDropped       AuditAction = "outbox_dropped"
 	AuditTokenIssued         AuditAction = "token_issued"
 	AuditTokenRevoked        AuditAction = "token_revoked"
 	AuditSignedIn            AuditAction = "signed_in"

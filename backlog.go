@@ -60,6 +60,7 @@ type backlog struct {
 	mu      sync.Mutex
 	rows    []Backlog
 	overdue map[ToolName]int
+	sagas   []SagaCount
 	told    map[OperationID]time.Time // overdue ones that were told of: unknown since
 	at      time.Time                 // local; zero: never
 	now     time.Time                 // the database's
@@ -74,13 +75,17 @@ func (l *Ledger) LookAtBacklog(ctx context.Context) error {
 	if err == nil {
 		overdue, err = l.countOverdue(ctx, rows, now)
 	}
+	var sagas []SagaCount
+	if err == nil {
+		sagas, err = l.store.CountSagas(ctx)
+	}
 	b := &l.backlog
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.down = err != nil; err != nil {
 		return err
 	}
-	b.rows, b.overdue, b.at, b.now = rows, overdue, l.opts.Clock.Now(), now
+	b.rows, b.overdue, b.sagas, b.at, b.now = rows, overdue, sagas, l.opts.Clock.Now(), now
 	return nil
 }
 
@@ -133,6 +138,9 @@ func (l *Ledger) Gauges(m Meter) {
 	m.Set(MetricWaiting, waiting)
 	m.Set(MetricWaitingAge, oldest)
 	m.Set(MetricOverdue, overdue)
+	open, opened := l.backlog.sagaSamples(l.opts.Clock.Now())
+	m.Set(MetricSagas, open)
+	m.Set(MetricSagasAge, opened)
 	m.Set(MetricStuck, append(l.live.stuck(), due...))
 }
 
@@ -171,6 +179,28 @@ func (b *backlog) samples(local time.Time) (up, age, waiting, oldest, overdue, d
 		due = append(due, Sample{Labels{string(tool), "due"}, n})
 	}
 	return up, age, waiting, oldest, overdue, due
+}
+
+// sagaSamples has every state that is not final: none is 0.
+func (b *backlog) sagaSamples(local time.Time) (open, oldest []Sample) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.at.IsZero() {
+		return nil, nil
+	}
+	for _, state := range AllSagaStates {
+		if state.Final() {
+			continue
+		}
+		n, age := 0.0, 0.0
+		for _, c := range b.sagas {
+			if c.State == state {
+				n, age = float64(c.Count), max(0, (b.now.Sub(c.Oldest)+local.Sub(b.at)).Seconds())
+			}
+		}
+		open, oldest = append(open, Sample{Labels{string(state)}, n}), append(oldest, Sample{Labels{string(state)}, age})
+	}
+	return open, oldest
 }
 
 // late is how many rows were due StuckAfter ago, so long after the look.

@@ -332,11 +332,28 @@ func TestCompensationThatIsUnknownOrFailsWaitsForAPerson(t *testing.T) {
 				}
 				s.later(24*time.Hour, time.Hour)
 				s.wantSaga(id, onceward.SagaNeedsReview, happened...)
+				s.wantOpen(1, 24*time.Hour)
 				s.settleUndo(got, name)
 				s.turnOver()
 				s.wantSaga(id, onceward.SagaCompensated, append(happened, "stock.release")...)
+				s.wantOpen(0, 0)
 			})
 		})
+	}
+}
+
+// wantOpen asks the gauges how many sagas wait for a person, and for how long.
+func (s *sagaWorld) wantOpen(n float64, atLeast time.Duration) {
+	s.t.Helper()
+	if err := s.ledger.LookAtBacklog(s.t.Context()); err != nil {
+		s.t.Fatal(err)
+	}
+	m := new(oncewardtest.Meter)
+	s.ledger.Gauges(m)
+	wantMetric(s.t, m, n, onceward.MetricSagas, "needs_review")
+	wantMetric(s.t, m, 0, onceward.MetricSagas, "running")
+	if age := m.Value(onceward.MetricSagasAge, "needs_review"); age < atLeast.Seconds() {
+		s.t.Errorf("the oldest is %vs old", age)
 	}
 }
 

@@ -32,6 +32,8 @@ const (
 	MetricStopped
 	MetricLedgerUp
 	MetricBacklogAge
+	MetricSagas
+	MetricSagasAge
 	MetricOutboxEvents
 	MetricOutboxBehind
 	MetricOutboxLag

@@ -149,6 +149,29 @@ type SetAside struct {
 	Message string // why it was not taken
 }
 
+// AsideFilter selects events that are set aside. Zero fields select everything.
+type AsideFilter struct {
+	Tenant Tenant // never empty
+	Sink   string
+	Dead   bool        // only those that are not tried any more
+	After  AsideCursor // exclusive; zero: from the first
+	Limit  int         // 1 to MaxPage
+}
+
+// AsideCursor is a place in the order of a list of events that are set aside.
+type AsideCursor struct {
+	Place OutboxPlace
+	Sink  string
+}
+
+// Compare orders cursors as the list does.
+func (c AsideCursor) Compare(o AsideCursor) int {
+	return cmp.Or(c.Place.Compare(o.Place), cmp.Compare(c.Sink, o.Sink))
+}
+
+// Cursor is the event's place in a list.
+func (a *SetAside) Cursor() AsideCursor { return AsideCursor{a.Event.Place, a.Sink} }
+
 // SinkStep is what one step of a relay did, stored in one transaction.
 type SinkStep struct {
 	Sink  string
@@ -181,12 +204,13 @@ type OutboxStore interface {
 	DueAside(ctx context.Context, sink string, limit int) ([]SetAside, error)
 	// Sinks returns every sink that is known.
 	Sinks(ctx context.Context) ([]Sink, error)
-	// ListAside returns at most limit events of a tenant that are set aside after a
-	// place, in order; of every sink if none is named.
-	ListAside(ctx context.Context, t Tenant, sink string, after OutboxPlace, limit int) ([]SetAside, error)
+	// ListAside returns a page of a tenant's events that are set aside, in the order
+	// of the outbox, and of one event in the order of the sinks' names.
+	ListAside(ctx context.Context, f AsideFilter) ([]SetAside, error)
 	// Redrive makes an event of a tenant that is dead at a sink due now, or with
-	// drop forgets it there; then the one after it is due. False: it is not dead.
-	Redrive(ctx context.Context, t Tenant, sink, id string, drop bool) (bool, error)
+	// drop forgets it there; then the one after it is due. Where it does, it notes the
+	// events of the trail in the same transaction. False: it is not dead.
+	Redrive(ctx context.Context, t Tenant, sink, id string, drop bool, notes ...AuditEvent) (bool, error)
 	// ForgetSink removes a sink, and what it has set aside.
 	ForgetSink(ctx context.Context, sink string) (bool, error)
 	// DropOutbox removes at most limit events that every known sink has; while no

@@ -193,6 +193,13 @@ type SagaFilter struct {
 	Limit  int        // 1 to SagasPage
 }
 
+// SagaCount is how many sagas are in a state that is not final.
+type SagaCount struct {
+	State  SagaState
+	Count  int64
+	Oldest time.Time // creation of the oldest
+}
+
 // SagaStore keeps sagas. Its methods are safe for concurrent use and return the
 // errors of [Store].
 type SagaStore interface {
@@ -211,6 +218,8 @@ type SagaStore interface {
 	// RescheduleSaga sets NextAt of one that has the revision, 0: any. Zero: it
 	// never comes up again.
 	RescheduleSaga(ctx context.Context, id SagaID, revision int64, at time.Time) error
+	// CountSagas counts those that have not ended, over all tenants, by state.
+	CountSagas(ctx context.Context) ([]SagaCount, error)
 	// NextSaga returns when the earliest saga comes up, zero if there is none, and
 	// the database's now.
 	NextSaga(ctx context.Context) (next, now time.Time, err error)

@@ -64,19 +64,19 @@ func (s *FaultyStore) Sinks(ctx context.Context) ([]onceward.Sink, error) {
 }
 
 // ListAside implements onceward.Store.
-func (s *FaultyStore) ListAside(ctx context.Context, t onceward.Tenant, sink string, after onceward.OutboxPlace, limit int) ([]onceward.SetAside, error) {
+func (s *FaultyStore) ListAside(ctx context.Context, f onceward.AsideFilter) ([]onceward.SetAside, error) {
 	if err := s.readable("list events set aside"); err != nil {
 		return nil, err
 	}
-	return s.inner.ListAside(ctx, t, sink, after, limit)
+	return s.inner.ListAside(ctx, f)
 }
 
 // Redrive implements onceward.Store.
-func (s *FaultyStore) Redrive(ctx context.Context, t onceward.Tenant, sink, id string, drop bool) (bool, error) {
+func (s *FaultyStore) Redrive(ctx context.Context, t onceward.Tenant, sink, id string, drop bool, notes ...onceward.AuditEvent) (bool, error) {
 	if err := s.writable("drive event again"); err != nil {
 		return false, err
 	}
-	return s.inner.Redrive(ctx, t, sink, id, drop)
+	return s.inner.Redrive(ctx, t, sink, id, drop, notes...)
 }
 
 // ForgetSink implements onceward.Store.

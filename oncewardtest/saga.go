@@ -54,3 +54,11 @@ func (s *FaultyStore) NextSaga(ctx context.Context) (next, now time.Time, err er
 	}
 	return s.inner.NextSaga(ctx)
 }
+
+// CountSagas implements onceward.Store.
+func (s *FaultyStore) CountSagas(ctx context.Context) ([]onceward.SagaCount, error) {
+	if err := s.readable("count sagas"); err != nil {
+		return nil, err
+	}
+	return s.inner.CountSagas(ctx)
+}

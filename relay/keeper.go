@@ -44,12 +44,8 @@ func (k *Keeper) Step(ctx context.Context) (worked bool, err error) {
 	now := k.clock.Now()
 	var behind, lag, aside []onceward.Sample
 	for _, s := range sinks {
-		age := time.Duration(0)
-		if !s.OldestAt.IsZero() {
-			age = max(0, now.Sub(s.OldestAt))
-		}
 		behind = append(behind, onceward.Sample{Labels: onceward.Labels{s.Name}, Value: float64(s.Behind)})
-		lag = append(lag, onceward.Sample{Labels: onceward.Labels{s.Name}, Value: age.Seconds()})
+		lag = append(lag, onceward.Sample{Labels: onceward.Labels{s.Name}, Value: s.Lag(now).Seconds()})
 		aside = append(aside, onceward.Sample{Labels: onceward.Labels{s.Name, "waiting"}, Value: float64(s.Aside - s.Dead)},
 			onceward.Sample{Labels: onceward.Labels{s.Name, "dead"}, Value: float64(s.Dead)})
 	}

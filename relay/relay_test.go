@@ -247,7 +247,7 @@ func TestEventRefusedTooOftenIsDeadUntilAPersonDrivesItAgain(t *testing.T) {
 		w.clock.Advance(time.Hour)
 	}
 	w.want("while it is dead", "b:1")
-	dead, err := w.store.ListAside(t.Context(), onceward.DefaultTenant, "", onceward.OutboxPlace{}, 10)
+	dead, err := w.store.ListAside(t.Context(), onceward.AsideFilter{Tenant: onceward.DefaultTenant, Limit: 10})
 	if err != nil || len(dead) != 2 || !dead[0].Dead || dead[0].Tries != 3 || dead[0].Message != "refused: not this one" {
 		t.Fatalf("what is set aside is %+v, %v", dead, err)
 	}

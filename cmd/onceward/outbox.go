@@ -3,7 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
-	"text/tabwriter"
+	"net/url"
+	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -12,12 +13,127 @@ import (
 )
 
 func newOutbox() *cobra.Command {
-	c := &cobra.Command{
-		Use: "outbox", Short: "See how far events are handed on, and settle those that were not taken", Args: cobra.NoArgs,
-		Long: "These commands open the ledger's database itself (--db), beside the running server.",
+	c := &cobra.Command{Use: "outbox", Short: "See how far events are handed on, and settle those that were not taken"}
+	ask := []*cobra.Command{newOutboxSinks(), newOutboxList(), newOutboxRedrive()}
+	for _, a := range ask {
+		serverFlag(a)
 	}
-	c.PersistentFlags().String("db", defaultDB, "ledger: sqlite:PATH, a path, or postgres://… (ONCEWARD_DB)")
-	c.AddCommand(newOutboxSinks(), newOutboxList(), newOutboxRedrive(), newOutboxForget())
+	c.AddCommand(append(ask, newOutboxForget())...)
+	return c
+}
+
+type sinkView struct {
+	Sink          string  `json:"sink"`
+	BehindEvents  int64   `json:"behind_events"`
+	LagSeconds    float64 `json:"lag_seconds"`
+	WaitingEvents int     `json:"waiting_events"`
+	DeadEvents    int     `json:"dead_events"`
+	Owner         string  `json:"owner"`
+}
+
+func newOutboxSinks() *cobra.Command {
+	return &cobra.Command{
+		Use: "sinks", Short: "List the sinks, and how far each is", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			var all struct {
+				Sinks []sinkView `json:"sinks"`
+			}
+			if done, err := ask(c, "GET", "/v1/outbox/sinks", nil, &all); err != nil || done {
+				return err
+			}
+			w := newTable(c.OutOrStdout(), "SINK", "BEHIND", "LAG", "WAITING", "DEAD", "OWNER")
+			for _, v := range all.Sinks {
+				fmt.Fprintf(w, "%s\t%d\t%.1fs\t%d\t%d\t%s\n", v.Sink, v.BehindEvents, v.LagSeconds, v.WaitingEvents, v.DeadEvents, v.Owner)
+			}
+			return w.Flush()
+		},
+	}
+}
+
+type asideView struct {
+	Sink    string    `json:"sink"`
+	Event   string    `json:"event"`
+	Type    string    `json:"type"`
+	Key     string    `json:"key"`
+	Tries   int       `json:"tries"`
+	Dead    bool      `json:"dead"`
+	DueAt   time.Time `json:"due_at"`
+	Message string    `json:"message"`
+}
+
+// state is how the event waits, in a word.
+func (v *asideView) state() string {
+	switch {
+	case v.Dead:
+		return "dead"
+	case !v.DueAt.IsZero():
+		return "waiting"
+	}
+	return "behind"
+}
+
+func newOutboxList() *cobra.Command {
+	var sink, after string
+	var dead bool
+	var limit int
+	c := &cobra.Command{
+		Use: "list", Short: "List the events that a sink did not take, and those that wait behind them", Args: cobra.NoArgs,
+		Example: "  onceward outbox list --dead\n  onceward outbox list --sink billing",
+		RunE: func(c *cobra.Command, _ []string) error {
+			q := url.Values{"limit": {strconv.Itoa(limit)}}
+			if sink != "" {
+				q.Set("sink", sink)
+			}
+			if after != "" {
+				q.Set("after", after)
+			}
+			if dead {
+				q.Set("dead", "true")
+			}
+			var page struct {
+				Events []asideView `json:"events"`
+				Next   string      `json:"next"`
+			}
+			if done, err := ask(c, "GET", "/v1/outbox/events?"+q.Encode(), nil, &page); err != nil || done {
+				return err
+			}
+			w := newTable(c.OutOrStdout(), "SINK", "EVENT", "TYPE", "KEY", "TRIES", "STATE", "REASON")
+			for i := range page.Events {
+				v := &page.Events[i]
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%s\t%s\n", v.Sink, visible(v.Event), visible(v.Type), visible(v.Key), v.Tries, v.state(), visible(v.Message))
+			}
+			return endPage(c, w, page.Next)
+		},
+	}
+	f := c.Flags()
+	f.StringVar(&sink, "sink", "", "of this sink only")
+	f.BoolVar(&dead, "dead", false, "only what is not offered again by itself")
+	f.StringVar(&after, "after", "", "go on after this cursor")
+	f.IntVar(&limit, "limit", 50, "how many at the most")
+	return c
+}
+
+func newOutboxRedrive() *cobra.Command {
+	var reason string
+	var drop bool
+	c := &cobra.Command{
+		Use: "redrive SINK EVENT --reason WHY", Short: "Offer a dead event again, or with --drop give it up", Args: cobra.ExactArgs(2),
+		Long: "The events that wait behind it go on once it is taken or given up.",
+		RunE: func(c *cobra.Command, args []string) error {
+			path, words := "/v1/outbox/redrive", "is offered again"
+			if drop {
+				path, words = "/v1/outbox/drop", "is given up"
+			}
+			var answer struct{}
+			if done, err := ask(c, "POST", path, map[string]any{"sink": args[0], "event": args[1], "reason": reason}, &answer); err != nil || done {
+				return err
+			}
+			_, err := fmt.Fprintf(c.OutOrStdout(), "%s %s at %s\n", visible(args[1]), words, args[0])
+			return err
+		},
+	}
+	c.Flags().StringVar(&reason, "reason", "", "why, for whoever reads it later")
+	c.Flags().BoolVar(&drop, "drop", false, "do not offer it again")
 	return c
 }
 
@@ -35,141 +151,10 @@ func onStore(c *cobra.Command, work func(ctx context.Context, s onceward.Store) 
 	return work(c.Context(), s)
 }
 
-type sinkView struct {
-	Sink          string  `json:"sink"`
-	BehindEvents  int64   `json:"behind_events"`
-	LagSeconds    float64 `json:"lag_seconds"`
-	WaitingEvents int     `json:"waiting_events"`
-	DeadEvents    int     `json:"dead_events"`
-	Owner         string  `json:"owner"`
-}
-
-func newOutboxSinks() *cobra.Command {
-	return &cobra.Command{
-		Use: "sinks", Short: "List the sinks, and how far each is", Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			return onStore(c, func(ctx context.Context, s onceward.Store) error {
-				all, err := s.Sinks(ctx)
-				if err != nil {
-					return err
-				}
-				now, err := s.Now(ctx)
-				if err != nil {
-					return err
-				}
-				views := []sinkView{}
-				for _, k := range all {
-					v := sinkView{Sink: k.Name, BehindEvents: k.Behind, WaitingEvents: k.Aside - k.Dead, DeadEvents: k.Dead, Owner: k.Owner}
-					if !k.OldestAt.IsZero() {
-						v.LagSeconds = max(0, now.Sub(k.OldestAt).Seconds())
-					}
-					views = append(views, v)
-				}
-				if wantsJSON(c) {
-					return writeJSON(c, map[string]any{"sinks": views})
-				}
-				w := tabwriter.NewWriter(c.OutOrStdout(), 0, 0, 2, ' ', 0)
-				fmt.Fprintln(w, "SINK\tBEHIND\tLAG\tWAITING\tDEAD\tOWNER")
-				for _, v := range views {
-					fmt.Fprintf(w, "%s\t%d\t%.1fs\t%d\t%d\t%s\n", v.Sink, v.BehindEvents, v.LagSeconds, v.WaitingEvents, v.DeadEvents, v.Owner)
-				}
-				return w.Flush()
-			})
-		},
-	}
-}
-
-type asideView struct {
-	Sink    string     `json:"sink"`
-	Event   string     `json:"event"`
-	Type    string     `json:"type"`
-	Key     string     `json:"key"`
-	Tries   int        `json:"tries"`
-	Dead    bool       `json:"dead"`
-	DueAt   *time.Time `json:"due_at,omitempty"`
-	Since   time.Time  `json:"since"`
-	Message string     `json:"message"`
-}
-
-func newOutboxList() *cobra.Command {
-	var sink, tenant string
-	c := &cobra.Command{
-		Use: "list", Short: "List the events that a sink did not take, and those that wait behind them", Args: cobra.NoArgs,
-		Long: "At most 500 are listed, the longest waiting first.",
-		RunE: func(c *cobra.Command, _ []string) error {
-			return onStore(c, func(ctx context.Context, s onceward.Store) error {
-				all, err := s.ListAside(ctx, onceward.Tenant(tenant), sink, onceward.OutboxPlace{}, onceward.MaxPage)
-				if err != nil {
-					return err
-				}
-				views := []asideView{}
-				for _, a := range all {
-					v := asideView{Sink: a.Sink, Event: a.Event.ID, Type: a.Event.Type, Key: a.Event.Key, Tries: a.Tries, Dead: a.Dead, Since: a.Since, Message: a.Message}
-					if !a.DueAt.IsZero() {
-						v.DueAt = &a.DueAt
-					}
-					views = append(views, v)
-				}
-				if wantsJSON(c) {
-					return writeJSON(c, map[string]any{"events": views})
-				}
-				w := tabwriter.NewWriter(c.OutOrStdout(), 0, 0, 2, ' ', 0)
-				fmt.Fprintln(w, "SINK\tEVENT\tTYPE\tKEY\tTRIES\tSTATE\tREASON")
-				for _, v := range views {
-					state := "behind"
-					switch {
-					case v.Dead:
-						state = "dead"
-					case v.DueAt != nil:
-						state = "waiting"
-					}
-					fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%s\t%s\n", v.Sink, v.Event, v.Type, v.Key, v.Tries, state, v.Message)
-				}
-				return w.Flush()
-			})
-		},
-	}
-	c.Flags().StringVar(&sink, "sink", "", "of this sink only")
-	c.Flags().StringVar(&tenant, "tenant", string(onceward.DefaultTenant), "whose events")
-	return c
-}
-
-func newOutboxRedrive() *cobra.Command {
-	var tenant string
-	var drop bool
-	c := &cobra.Command{
-		Use: "redrive SINK EVENT", Short: "Offer a dead event again, or with --drop give it up", Args: cobra.ExactArgs(2),
-		Long: "The events that wait behind it go on once it is taken or given up.",
-		RunE: func(c *cobra.Command, args []string) error {
-			return onStore(c, func(ctx context.Context, s onceward.Store) error {
-				done, err := s.Redrive(ctx, onceward.Tenant(tenant), args[0], args[1], drop)
-				if err != nil {
-					return err
-				}
-				if !done {
-					return &onceward.Error{Code: onceward.CodeInvalidRequest, Op: "drive event again", Message: "no such event is dead at that sink", Hint: "onceward outbox list names those that are"}
-				}
-				if wantsJSON(c) {
-					return writeJSON(c, map[string]any{"sink": args[0], "event": args[1], "dropped": drop})
-				}
-				words := "is offered again"
-				if drop {
-					words = "is given up"
-				}
-				_, err = fmt.Fprintf(c.OutOrStdout(), "%s %s at %s\n", args[1], words, args[0])
-				return err
-			})
-		},
-	}
-	c.Flags().StringVar(&tenant, "tenant", string(onceward.DefaultTenant), "whose event")
-	c.Flags().BoolVar(&drop, "drop", false, "do not offer it again")
-	return c
-}
-
 func newOutboxForget() *cobra.Command {
-	return &cobra.Command{
+	c := &cobra.Command{
 		Use: "forget SINK", Short: "Forget a sink that the configuration does not name any more", Args: cobra.ExactArgs(1),
-		Long: "Events are kept until every sink that was ever configured has them. A sink that is configured again begins\nwith the first event that is kept.",
+		Long: "Events are kept until every sink that was ever configured has them. A sink that is configured again begins\nwith the first event that is kept. This opens the ledger's database itself, beside the running server.",
 		RunE: func(c *cobra.Command, args []string) error {
 			return onStore(c, func(ctx context.Context, s onceward.Store) error {
 				there, err := s.ForgetSink(ctx, args[0])
@@ -187,4 +172,6 @@ func newOutboxForget() *cobra.Command {
 			})
 		},
 	}
+	c.Flags().String("db", defaultDB, "ledger: sqlite:PATH, a path, or postgres://… (ONCEWARD_DB)")
+	return c
 }

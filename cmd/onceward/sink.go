@@ -198,7 +198,11 @@ func (s *sinkConfig) publisher() (relay.Publisher, error) {
 	if _, err := secrets(); err != nil {
 		return nil, err
 	}
-	return webhook.New(webhook.Options{URL: s.Webhook.URL, Secrets: secrets, Header: header})
+	url, err := reference(s.Webhook.URL)
+	if err != nil {
+		return nil, err
+	}
+	return webhook.New(webhook.Options{URL: url, Secrets: secrets, Header: header})
 }
 
 // reference is a text of the configuration, or what it names.

@@ -49,7 +49,7 @@ var (
 )
 
 // textLimits are the limits that max tags name, in bytes.
-var textLimits = map[string]int{"label": LabelBytesMax, "reference": ReferenceBytesMax, "reason": ReasonBytesMax, "version": onceward.VersionBytesMax}
+var textLimits = map[string]int{"label": LabelBytesMax, "reference": ReferenceBytesMax, "reason": ReasonBytesMax, "version": onceward.VersionBytesMax, "event": onceward.OutboxTextBytesMax}
 
 // decodeBody reads a JSON text into a wire type. Unknown members, duplicate
 // members, wrong types, null and data behind the value are refused, with place

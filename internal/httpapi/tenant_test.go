@@ -30,6 +30,7 @@ func newRivals(t *testing.T) *rivals {
 	w.handle()
 	saga := w.post("/v1/sagas", oneStep).want(202).text("saga.id")
 	bulk := w.post("/v1/replays", `{"reason":"the line is repaired"}`).want(202).text("replay.id")
+	w.deadEvents("evt-1")
 	flip := func(id string) string { // another ID of the same form
 		last := "0"
 		if strings.HasSuffix(id, "0") {
@@ -43,9 +44,9 @@ func newRivals(t *testing.T) *rivals {
 	number := attempt[strings.LastIndex(attempt, "."):]
 	w.who = &onceward.Principal{Tenant: "rival", Issuer: "token", Subject: "bot", Roles: onceward.AllRoles, Groups: []string{onceward.EveryGroup}}
 	return &rivals{w,
-		strings.NewReplacer("{op}", op, "{attempt}", attempt, "{secret}", grant.text("attempt.secret"), "{run}", run, "{decision}", decision, "{token}", token, "{document}", document, "{replay}", bulk, "{saga}", saga, "{event}", event),
+		strings.NewReplacer("{op}", op, "{attempt}", attempt, "{secret}", grant.text("attempt.secret"), "{run}", run, "{decision}", decision, "{token}", token, "{document}", document, "{replay}", bulk, "{saga}", saga, "{event}", event, "{dead}", "evt-1"),
 		strings.NewReplacer("{op}", flip(op), "{attempt}", flip(strings.TrimSuffix(attempt, number))+number, "{secret}", grant.text("attempt.secret"),
-			"{run}", flip(run), "{decision}", flip(decision), "{token}", flip(token), "{document}", strings.Repeat("0", 64), "{replay}", flip(bulk), "{saga}", flip(saga), "{event}", flip(event))}
+			"{run}", flip(run), "{decision}", flip(decision), "{token}", flip(token), "{document}", strings.Repeat("0", 64), "{replay}", flip(bulk), "{saga}", flip(saga), "{event}", flip(event), "{dead}", "evt-9")}
 }
 
 // trespass is a request for what another tenant has. code: it is answered as if
@@ -93,6 +94,10 @@ var trespasses = map[string]trespass{
 	"GET /v1/events/{id}":                           {"/v1/events/{event}", "", "event_not_found", nil},
 	"POST /v1/events/{id}/redrive":                  {"/v1/events/{event}/redrive", `{"reason":"mine"}`, "event_not_found", nil},
 	"POST /v1/events/{id}/dismiss":                  {"/v1/events/{event}/dismiss", `{"reason":"mine"}`, "event_not_found", nil},
+	"GET /v1/outbox/sinks":                          {"/v1/outbox/sinks", "", "forbidden", nil},
+	"GET /v1/outbox/events":                         {"/v1/outbox/events", "", "", empty("events")},
+	"POST /v1/outbox/redrive":                       {"/v1/outbox/redrive", `{"sink":"billing","event":"{dead}","reason":"mine"}`, "event_not_found", nil},
+	"POST /v1/outbox/drop":                          {"/v1/outbox/drop", `{"sink":"billing","event":"{dead}","reason":"mine"}`, "event_not_found", nil},
 	"GET /v1/operations/{id}/review":                {"/v1/operations/{op}/review", "", "operation_not_found", nil},
 	"POST /v1/operations/{id}/take":                 {"/v1/operations/{op}/take", `{}`, "operation_not_found", nil},
 	"POST /v1/operations/{id}/comment":              {"/v1/operations/{op}/comment", `{"text":"mine"}`, "operation_not_found", nil},
@@ -209,6 +214,7 @@ func (r *rivals) untouched() {
 	r.post(r.names.Replace("/v1/attempts/{attempt}/heartbeat"), r.names.Replace(`{"secret":"{secret}"}`)).want(200)
 	r.get(r.names.Replace("/v1/runs/{run}")).want(200, "run.state", "open")
 	r.get(r.names.Replace("/v1/events/{event}")).want(200, "event.state", "unmapped")
+	r.get("/v1/outbox/events").want(200, "events.0.event", "evt-1", "events.0.dead", true)
 }
 
 func TestTokenIsIssuedListedAndRevokedOverTheAPI(t *testing.T) {

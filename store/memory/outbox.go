@@ -171,11 +171,11 @@ func (s *Store) Sinks(ctx context.Context) (all []onceward.Sink, err error) {
 }
 
 // ListAside lists what is set aside; see [onceward.OutboxStore].
-func (s *Store) ListAside(ctx context.Context, t onceward.Tenant, sink string, after onceward.OutboxPlace, limit int) (out []onceward.SetAside, err error) {
+func (s *Store) ListAside(ctx context.Context, f onceward.AsideFilter) (out []onceward.SetAside, err error) {
 	err = s.read(ctx, "list events set aside", func(d *data) error {
 		for name, k := range d.outbox.sinks {
 			for _, a := range k.inOrder() {
-				if a.Event.Tenant == t && (sink == "" || sink == name) && a.Event.Place.Compare(after) > 0 {
+				if a.Event.Tenant == f.Tenant && (f.Sink == "" || f.Sink == name) && (a.Dead || !f.Dead) && a.Cursor().Compare(f.After) > 0 {
 					listed := *a
 					listed.Event.Data = nil
 					out = append(out, listed)
@@ -184,14 +184,12 @@ func (s *Store) ListAside(ctx context.Context, t onceward.Tenant, sink string, a
 		}
 		return nil
 	})
-	slices.SortFunc(out, func(a, b onceward.SetAside) int {
-		return cmp.Or(a.Event.Place.Compare(b.Event.Place), cmp.Compare(a.Sink, b.Sink))
-	})
-	return out[:min(len(out), limit)], err
+	slices.SortFunc(out, func(a, b onceward.SetAside) int { return a.Cursor().Compare(b.Cursor()) })
+	return out[:min(len(out), f.Limit)], err
 }
 
 // Redrive drives a dead event again, or forgets it; see [onceward.OutboxStore].
-func (s *Store) Redrive(ctx context.Context, t onceward.Tenant, sink, id string, drop bool) (done bool, err error) {
+func (s *Store) Redrive(ctx context.Context, t onceward.Tenant, sink, id string, drop bool, notes ...onceward.AuditEvent) (done bool, err error) {
 	err = s.write(ctx, "drive event again", func(d *data) error {
 		k := d.outbox.sinks[sink]
 		if k == nil {
@@ -201,6 +199,7 @@ func (s *Store) Redrive(ctx context.Context, t onceward.Tenant, sink, id string,
 			if a.Event.ID != id || a.Event.Tenant != t || !a.Dead {
 				continue
 			}
+			d.note(notes)
 			if done = true; !drop {
 				a.Dead, a.Tries, a.DueAt = false, 0, d.now()
 				return nil

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"time"
 
@@ -94,6 +95,29 @@ func (s *Store) RescheduleSaga(ctx context.Context, id onceward.SagaID, revision
 		}
 		return nil
 	})
+}
+
+// CountSagas counts those that have not ended; see [onceward.SagaStore].
+func (s *Store) CountSagas(ctx context.Context) (counts []onceward.SagaCount, err error) {
+	err = s.read(ctx, "count sagas", func(d *data) error {
+		of := map[onceward.SagaState]onceward.SagaCount{}
+		for id, k := range d.sagas {
+			one, err := d.saga(id)
+			if err != nil {
+				return err
+			}
+			if c := of[one.State]; !k.next.IsZero() && !one.State.Final() {
+				if c.State = one.State; c.Count == 0 || one.CreatedAt.Before(c.Oldest) {
+					c.Oldest = one.CreatedAt
+				}
+				c.Count++
+				of[one.State] = c
+			}
+		}
+		counts = slices.Collect(maps.Values(of))
+		return nil
+	})
+	return counts, err
 }
 
 // NextSaga is when the earliest comes up; see [onceward.SagaStore].

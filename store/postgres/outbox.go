@@ -260,9 +260,9 @@ func (s *Store) DueAside(ctx context.Context, sink string, limit int) ([]oncewar
 }
 
 // ListAside lists what is set aside; see [onceward.OutboxStore].
-func (s *Store) ListAside(ctx context.Context, t onceward.Tenant, sink string, after onceward.OutboxPlace, limit int) ([]onceward.SetAside, error) {
-	out, err := s.asides(ctx, "list events set aside", `a.tenant = $1 and ($2::text = '' or a.sink = $2) and (a.stamp, a.position) > ($3::text::xid8, $4::bigint)
-order by a.stamp, a.position, a.sink limit $5`, string(t), sink, xidText(after.Stamp), after.Position, limit)
+func (s *Store) ListAside(ctx context.Context, f onceward.AsideFilter) ([]onceward.SetAside, error) {
+	out, err := s.asides(ctx, "list events set aside", `a.tenant = $1 and ($2::text = '' or a.sink = $2) and (a.stamp, a.position, a.sink) > ($3::text::xid8, $4::bigint, $5::text) and (a.dead or not $6)
+order by a.stamp, a.position, a.sink limit $7`, string(f.Tenant), f.Sink, xidText(f.After.Place.Stamp), f.After.Place.Position, f.After.Sink, f.Dead, f.Limit)
 	for i := range out {
 		out[i].Event.Data = nil
 	}
@@ -294,7 +294,7 @@ from sinks s order by s.name`, onceward.OutboxBehindMax)
 }
 
 // Redrive drives a dead event again, or forgets it; see [onceward.OutboxStore].
-func (s *Store) Redrive(ctx context.Context, t onceward.Tenant, sink, id string, drop bool) (done bool, err error) {
+func (s *Store) Redrive(ctx context.Context, t onceward.Tenant, sink, id string, drop bool, notes ...onceward.AuditEvent) (done bool, err error) {
 	change := `update aside a set dead = false, tries = 0, due_at = now()`
 	if drop {
 		change = `delete from aside a`
@@ -304,10 +304,13 @@ func (s *Store) Redrive(ctx context.Context, t onceward.Tenant, sink, id string,
 			var key string
 			err := tx.QueryRow(ctx, change+` where (a.sink, a.stamp, a.position) = (select f.sink, f.stamp, f.position from aside f
     where f.tenant = $1 and f.sink = $2 and f.id = $3 and f.dead order by f.stamp, f.position limit 1 for update) returning a.key`, string(t), sink, id).Scan(&key)
-			switch done = err == nil; {
-			case errors.Is(err, pgx.ErrNoRows):
+			if done = err == nil; errors.Is(err, pgx.ErrNoRows) {
 				return nil
-			case err != nil || !drop || key == "":
+			}
+			if err == nil {
+				err = note(ctx, tx, notes)
+			}
+			if err != nil || !drop || key == "" {
 				return err
 			}
 			_, err = tx.Exec(ctx, freeSQL, sink, []string{key})

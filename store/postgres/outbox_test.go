@@ -68,7 +68,7 @@ func TestOutboxOfARestoredDumpIsReadOn(t *testing.T) {
 	if len(ids) != 2 || ids[0] != "3" || ids[1] != "4" {
 		t.Fatalf("the sink is given %q", ids)
 	}
-	aside, err := s.ListAside(t.Context(), onceward.DefaultTenant, "s", onceward.OutboxPlace{}, 10)
+	aside, err := s.ListAside(t.Context(), onceward.AsideFilter{Tenant: onceward.DefaultTenant, Sink: "s", Limit: 10})
 	if err != nil || len(aside) != 1 || aside[0].Event.ID != "1" {
 		t.Fatalf("set aside is %+v, %v", aside, err)
 	}

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -105,6 +106,24 @@ func (s *Store) RescheduleSaga(ctx context.Context, id onceward.SagaID, revision
 		_, err := conn.Exec(ctx, "update sagas set next_at = $2::timestamptz where id = $1 and (revision = $3 or $3 = 0 and next_at is not null)", uuidOf(id), optionalTime(at), revision)
 		return err
 	})
+}
+
+// CountSagas counts those that have not ended; see [onceward.SagaStore].
+func (s *Store) CountSagas(ctx context.Context) (counts []onceward.SagaCount, err error) {
+	err = s.do(ctx, "count sagas", func(ctx context.Context, conn *pgx.Conn) error {
+		rows, err := conn.Query(ctx, "select state, count(*), min(created_at) from sagas where next_at is not null group by state")
+		if err != nil {
+			return err
+		}
+		counts, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (c onceward.SagaCount, err error) {
+			err = row.Scan((*string)(&c.State), &c.Count, &c.Oldest)
+			c.Oldest = c.Oldest.UTC()
+			return c, err
+		})
+		counts = slices.DeleteFunc(counts, func(c onceward.SagaCount) bool { return c.State.Final() })
+		return err
+	})
+	return counts, err
 }
 
 // NextSaga is when the earliest comes up; see [onceward.SagaStore].

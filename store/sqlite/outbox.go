@@ -195,14 +195,16 @@ func (s *Store) Sinks(ctx context.Context) (all []onceward.Sink, err error) {
 }
 
 // ListAside lists what is set aside; see [onceward.OutboxStore].
-func (s *Store) ListAside(ctx context.Context, t onceward.Tenant, sink string, after onceward.OutboxPlace, limit int) (out []onceward.SetAside, err error) {
+func (s *Store) ListAside(ctx context.Context, f onceward.AsideFilter) (out []onceward.SetAside, err error) {
 	err = s.readRaw(ctx, "list events set aside", func(c *conn) error {
 		return c.query(`SELECT `+asideColumns+` FROM aside a JOIN outbox o ON o.position = a.position
-			WHERE a.tenant = ?1 AND (?2 = '' OR a.sink = ?2) AND a.position > ?3 ORDER BY a.position, a.sink LIMIT ?4`, func(b *binder) {
-			b.text(string(t))
-			b.text(sink)
-			b.int(after.Position)
-			b.int(int64(limit))
+			WHERE a.tenant = ?1 AND (?2 = '' OR a.sink = ?2) AND (a.position, a.sink) > (?3, ?4) AND a.dead >= ?5 ORDER BY a.position, a.sink LIMIT ?6`, func(b *binder) {
+			b.text(string(f.Tenant))
+			b.text(f.Sink)
+			b.int(f.After.Place.Position)
+			b.text(f.After.Sink)
+			b.bool(f.Dead)
+			b.int(int64(f.Limit))
 		}, func(r *rower) error {
 			a, err := r.aside()
 			a.Event.Data = nil
@@ -214,7 +216,7 @@ func (s *Store) ListAside(ctx context.Context, t onceward.Tenant, sink string, a
 }
 
 // Redrive drives a dead event again, or forgets it; see [onceward.OutboxStore].
-func (s *Store) Redrive(ctx context.Context, t onceward.Tenant, sink, id string, drop bool) (done bool, err error) {
+func (s *Store) Redrive(ctx context.Context, t onceward.Tenant, sink, id string, drop bool, notes ...onceward.AuditEvent) (done bool, err error) {
 	err = s.write(ctx, "drive event again", func(c *conn) error {
 		var position int64
 		var key string
@@ -224,6 +226,9 @@ func (s *Store) Redrive(ctx context.Context, t onceward.Tenant, sink, id string,
 			b.text(id)
 		}, func(r *rower) error { position, key, done = r.int(), r.text(), true; return nil })
 		if err != nil || !done {
+			return err
+		}
+		if err := s.note(c, notes); err != nil {
 			return err
 		}
 		if !drop {

@@ -151,6 +151,20 @@ func (s *Store) RescheduleSaga(ctx context.Context, id onceward.SagaID, revision
 	})
 }
 
+// CountSagas counts those that have not ended; see [onceward.SagaStore].
+func (s *Store) CountSagas(ctx context.Context) (counts []onceward.SagaCount, err error) {
+	err = s.readRaw(ctx, "count sagas", func(c *conn) error {
+		counts = nil
+		return c.query(`SELECT state, count(*), min(created_at) FROM sagas WHERE next_at IS NOT NULL GROUP BY state`, nil, func(r *rower) error {
+			if one := (onceward.SagaCount{State: onceward.SagaState(r.text()), Count: r.int(), Oldest: r.time()}); !one.State.Final() {
+				counts = append(counts, one)
+			}
+			return nil
+		})
+	})
+	return counts, err
+}
+
 // NextSaga is when the earliest comes up; see [onceward.SagaStore].
 func (s *Store) NextSaga(ctx context.Context) (next, now time.Time, err error) {
 	err = s.readRaw(ctx, "read next saga", func(c *conn) error {

@@ -11,6 +11,12 @@ var noted = []situation{
 // another and under another write token, it changes nothing.
 func (f *fixture) notedWrites() map[string]func(s onceward.Store, e onceward.AuditEvent) error {
 	r := f.newRun("noted")
+	f.add(f.news("1", ""))
+	f.hold("noted", "r")
+	at := f.outbox(onceward.OutboxPlace{}, 10, 1)[0]
+	f.takeStep(onceward.OutboxPlace{}, at.Place, func(s *onceward.SinkStep) {
+		s.Sink, s.Aside = "noted", []onceward.SetAside{{Event: at, Tries: 9, Dead: true}}
+	})
 	return map[string]func(s onceward.Store, e onceward.AuditEvent) error{
 		"run": func(s onceward.Store, e onceward.AuditEvent) error {
 			again := r
@@ -40,6 +46,10 @@ func (f *fixture) notedWrites() map[string]func(s onceward.Store, e onceward.Aud
 				return err
 			}
 			return nil
+		},
+		"dead event": func(s onceward.Store, e onceward.AuditEvent) error {
+			_, err := s.Redrive(f.ctx, tenant, "noted", "1", false, e)
+			return err
 		},
 		"end of a token": func(s onceward.Store, e onceward.AuditEvent) error {
 			t := f.someToken(78)

@@ -14,6 +14,7 @@ var outboxes = []situation{
 	{"OneOwnerHoldsASink", oneOwnerHoldsASink},
 	{"StepOfASinkIsStoredWholeOrNotAtAll", stepOfASink},
 	{"EventsSetAsideComeUpOneAfterAnotherOfTheirKey", eventsSetAsideComeUp},
+	{"EventsSetAsideAreListedByPages", eventsSetAsideAreListedByPages},
 	{"DeadEventIsDrivenAgainOrForgotten", deadEventIsDrivenAgain},
 	{"OutboxIsDroppedWhereEverySinkIs", outboxIsDropped},
 }
@@ -176,16 +177,46 @@ func stepOfASink(f *fixture) {
 	keys, err := f.other.HeldKeys(f.ctx, "s")
 	f.must(err)
 	f.equal("the held keys", []string{"a"}, keys)
-	list, err := f.other.ListAside(f.ctx, tenant, "", onceward.OutboxPlace{}, 10)
+	list, err := f.other.ListAside(f.ctx, onceward.AsideFilter{Tenant: tenant, Limit: 10})
 	f.must(err)
 	f.equal("what is set aside", 2, len(list))
 	f.equal("the first", []any{"s", "1", 1, f.origin.Add(time.Hour), "no \uFFFD", 0}, []any{list[0].Sink, list[0].Event.ID, list[0].Tries, list[0].DueAt, list[0].Message, len(list[0].Event.Data)})
-	others, err := f.other.ListAside(f.ctx, "other", "", onceward.OutboxPlace{}, 10)
+	others, err := f.other.ListAside(f.ctx, onceward.AsideFilter{Tenant: "other", Limit: 10})
 	f.must(err)
 	f.equal("what another tenant sees", 0, len(others))
 	f.add(f.news("4", "b"))
 	s = f.sink("s")
 	f.equal("behind", []any{int64(1), f.origin}, []any{s.Behind, s.OldestAt})
+}
+
+// Two sinks have the same events set aside: no page leaves one of them out.
+func eventsSetAsideAreListedByPages(f *fixture) {
+	f.add(f.news("1", "a"), f.news("2", "b"))
+	f.hold("s", "r")
+	f.hold("t", "r")
+	e := f.outbox(onceward.OutboxPlace{}, 10, 2)
+	for _, sink := range []string{"s", "t"} {
+		f.takeStep(onceward.OutboxPlace{}, e[1].Place, func(s *onceward.SinkStep) {
+			s.Sink, s.Aside = sink, []onceward.SetAside{{Event: e[0], Tries: 1}, {Event: e[1], Tries: 9, Dead: sink == "t"}}
+		})
+	}
+	var seen []string
+	filter := onceward.AsideFilter{Tenant: tenant, Limit: 1}
+	for {
+		page, err := f.other.ListAside(f.ctx, filter)
+		f.must(err)
+		if len(page) == 0 {
+			break
+		}
+		seen, filter.After = append(seen, page[0].Sink+page[0].Event.ID), page[0].Cursor()
+	}
+	f.equal("the pages", []string{"s1", "t1", "s2", "t2"}, seen)
+	dead, err := f.other.ListAside(f.ctx, onceward.AsideFilter{Tenant: tenant, Dead: true, Limit: 10})
+	f.must(err)
+	f.equal("the dead", []any{1, "t"}, []any{len(dead), dead[0].Sink})
+	of, err := f.other.ListAside(f.ctx, onceward.AsideFilter{Tenant: tenant, Sink: "t", Limit: 10})
+	f.must(err)
+	f.equal("those of one sink", []any{2, "t", "t"}, []any{len(of), of[0].Sink, of[1].Sink})
 }
 
 func eventsSetAsideComeUp(f *fixture) {

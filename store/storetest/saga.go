@@ -1,6 +1,8 @@
 package storetest
 
 import (
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/onceward/onceward"
@@ -10,6 +12,7 @@ var sagas = []situation{
 	{"SagaIsStoredWhole", sagaIsStoredWhole},
 	{"SagaIsWrittenByCompareAndSet", sagaCompareAndSet},
 	{"SagasAreListedNewestFirst", sagasListed},
+	{"OpenSagasAreCounted", openSagasCounted},
 	{"DueSagaIsTakenOnce", dueSagaTaken},
 	{"SagaIsRescheduledAtItsRevision", sagaRescheduled},
 	{"SagaGoesWithItsRun", sagaGoesWithItsRun},
@@ -159,4 +162,24 @@ func sagaGoesWithItsRun(f *fixture) {
 	if left != nil {
 		f.Fatalf("the saga is still there: %+v", left)
 	}
+}
+
+func openSagasCounted(f *fixture) {
+	put := func(key onceward.Key, state onceward.SagaState, created time.Time) {
+		f.Helper()
+		s := f.newSaga(key)
+		if s.State, s.CreatedAt = state, created; !state.Final() {
+			s.NextAt = f.origin.Add(time.Hour)
+		}
+		f.putSaga(s)
+	}
+	put("1", onceward.SagaRunning, f.origin.Add(step))
+	put("2", onceward.SagaNeedsReview, f.origin)
+	put("3", onceward.SagaRunning, f.origin)
+	put("4", onceward.SagaSucceeded, f.origin)
+	put("5", onceward.SagaCompensated, f.origin)
+	counts, err := f.other.CountSagas(f.ctx)
+	f.must(err)
+	slices.SortFunc(counts, func(a, b onceward.SagaCount) int { return strings.Compare(string(a.State), string(b.State)) })
+	f.equal("the open ones", []onceward.SagaCount{{State: onceward.SagaNeedsReview, Count: 1, Oldest: f.origin}, {State: onceward.SagaRunning, Count: 2, Oldest: f.origin}}, counts)
 }

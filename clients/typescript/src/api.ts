@@ -769,6 +769,66 @@ export interface OperationState {
   operation: Operation;
 }
 
+export interface OutboxDecided {
+  /** It is given up; else it is offered again. */
+  dropped: boolean;
+  event: string;
+  sink: string;
+}
+
+export interface OutboxDecision {
+  /** Its ID. */
+  event: string;
+  /** Why, for whoever reads it later. */
+  reason: string;
+  /** The destination that did not take it. */
+  sink: string;
+}
+
+export interface OutboxEvent {
+  correlation_id?: string;
+  /** It is not offered again by itself. */
+  dead: boolean;
+  /** When it is offered again; absent if it is dead, or behind another one of its key. */
+  due_at?: string;
+  /** Its ID: the message ID of every delivery. */
+  event: string;
+  /** Those of one key are handed on in order; empty: in none. */
+  key: string;
+  /** Why it was not taken. */
+  message?: string;
+  /** When it was set aside. */
+  since: string;
+  sink: string;
+  /** How often it was offered; 0 behind another one. */
+  tries: number;
+  type: string;
+}
+
+export interface OutboxEventPage {
+  events: OutboxEvent[];
+  /** The cursor of the next page; absent on the last. */
+  next?: string;
+}
+
+export interface OutboxSink {
+  /** That it has still to be given, counted up to 100000. */
+  behind_events: number;
+  /** That are set aside until a person drives them again. */
+  dead_events: number;
+  /** Age of the oldest of them; 0 if there is none. */
+  lag_seconds: number;
+  /** The process that holds it, or held it last. */
+  owner: string;
+  sink: string;
+  /** That are set aside, and offered again by themselves. */
+  waiting_events: number;
+}
+
+export interface OutboxSinkList {
+  sinks: OutboxSink[];
+}
+
 export interface OutcomeError {
   class?: 'validation' | 'auth' | 'rate_limited' | 'conflict' | 'unavailable' | 'timeout' | 'connection' | 'protocol';
   /** The provider's own code. */

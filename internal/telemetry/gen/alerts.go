@@ -95,6 +95,22 @@ var alerts = []alert{
 		labels:  map[string]string{"tool": "pay"},
 	},
 	{
+		name: "OncewardSagasWait", severity: "ticket", page: "sagas-wait",
+		expr:    `max(onceward_sagas_oldest_seconds{state="needs_review"}) > 86400`,
+		summary: "A saga that was started more than a day ago waits for a person",
+		fires:   []series{{`onceward_sagas_oldest_seconds{state="needs_review",instance="a"}`, "90000+60x20"}},
+		quiet:   []series{{`onceward_sagas_oldest_seconds{state="running",instance="a"}`, "90000+60x20"}},
+		labels:  map[string]string{},
+	},
+	{
+		name: "OncewardEventsDead", severity: "ticket", page: "events-dead",
+		expr:    `max by (sink) (onceward_outbox_aside_events{state="dead"}) > 0`,
+		summary: "A destination refused events for the last time: they and those of their keys wait for a person",
+		fires:   []series{{`onceward_outbox_aside_events{sink="billing",state="dead",instance="a"}`, "1+0x20"}},
+		quiet:   []series{{`onceward_outbox_aside_events{sink="billing",state="waiting",instance="a"}`, "1+0x20"}},
+		labels:  map[string]string{"sink": "billing"},
+	},
+	{
 		name: "OncewardUnsafeRetry", severity: "ticket", page: "unsafe-retry",
 		expr: `sum by (tool) (increase(onceward_unsafe_retries_total{answer="confirmed"}[15m])) > 0
   or sum by (tool) (onceward_unsafe_retries_total{answer="confirmed"}) unless sum by (tool) (onceward_unsafe_retries_total{answer="confirmed"} offset 15m)`,
