@@ -2,14 +2,11 @@ package main
 
 import (
 	"encoding/json"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/onceward/onceward/internal/crashpoint"
 	"github.com/onceward/onceward/internal/proctest"
-	"github.com/onceward/onceward/internal/testdb"
 )
 
 // TestAServerThatDiesWithAnEventHasItsTwoEffectsOnce really kills the server
@@ -18,22 +15,7 @@ import (
 // again until it gets its 2xx, as senders do.
 func TestAServerThatDiesWithAnEventHasItsTwoEffectsOnce(t *testing.T) {
 	t.Parallel()
-	proctest.Binary(t)
-	stores := map[string]func(*testing.T) string{
-		"sqlite":   func(t *testing.T) string { return "sqlite:" + filepath.Join(t.TempDir(), "ledger.db") },
-		"postgres": func(t *testing.T) string { return testdb.Postgres(t) },
-	}
-	for name, db := range stores {
-		for _, point := range crashpoint.All {
-			if !strings.HasPrefix(point, "inbox.") {
-				continue
-			}
-			t.Run(name+"/"+point, func(t *testing.T) {
-				t.Parallel()
-				dieWithEvent(t, db(t), point)
-			})
-		}
-	}
+	atPointsOf(t, "inbox", func(t *testing.T, _, db, point string) { dieWithEvent(t, db, point) })
 }
 
 func dieWithEvent(t *testing.T, db, point string) {

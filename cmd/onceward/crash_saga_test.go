@@ -4,14 +4,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/onceward/onceward/internal/crashpoint"
 	"github.com/onceward/onceward/internal/proctest"
-	"github.com/onceward/onceward/internal/testdb"
 )
 
 // TestAServerThatDiesInASagaUndoesEachStepOnce really kills the server (SIGKILL)
@@ -20,25 +17,12 @@ import (
 // before it are undone.
 func TestAServerThatDiesInASagaUndoesEachStepOnce(t *testing.T) {
 	t.Parallel()
-	proctest.Binary(t)
-	stores := map[string]struct {
-		open    func(*testing.T) string
-		passing string
-	}{
-		"sqlite":   {func(t *testing.T) string { return "sqlite:" + filepath.Join(t.TempDir(), "ledger.db") }, ":2"}, // at the second step
-		"postgres": {func(t *testing.T) string { return testdb.Postgres(t) }, ""},
-	}
-	for name, db := range stores {
-		for _, point := range crashpoint.All {
-			if !strings.HasPrefix(point, "saga.") {
-				continue
-			}
-			t.Run(name+"/"+point, func(t *testing.T) {
-				t.Parallel()
-				dieInSaga(t, db.open(t), point+db.passing)
-			})
+	atPointsOf(t, "saga", func(t *testing.T, kind, db, point string) {
+		if kind == "sqlite" {
+			point += ":2" // at the second step
 		}
-	}
+		dieInSaga(t, db, point)
+	})
 }
 
 // sagaSteps: two payments that are refunded, and one of an amount that its contract

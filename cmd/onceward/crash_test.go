@@ -27,6 +27,30 @@ var victims = []victim{
 	{class: "unsafe_write", system: "fax", tool: "fax.send", input: `{"case_id":"f","to":"+49301234567","document":"d"}`, reference: "f", unsafe: true},
 }
 
+// ledgers are the kinds of ledgers that a server is killed on; each opens a new one.
+var ledgers = map[string]func(*testing.T) string{
+	"sqlite":   func(t *testing.T) string { return "sqlite:" + filepath.Join(t.TempDir(), "ledger.db") },
+	"postgres": func(t *testing.T) string { return testdb.Postgres(t) },
+}
+
+// atPointsOf runs a situation for each crash point of a family on each kind of
+// ledger, side by side.
+func atPointsOf(t *testing.T, family string, situation func(t *testing.T, kind, db, point string)) {
+	t.Helper()
+	proctest.Binary(t)
+	for kind, open := range ledgers {
+		for _, point := range crashpoint.All {
+			if !strings.HasPrefix(point, family+".") {
+				continue
+			}
+			t.Run(kind+"/"+point, func(t *testing.T) {
+				t.Parallel()
+				situation(t, kind, open(t), point)
+			})
+		}
+	}
+}
+
 // TestACrashAtEveryPointLosesAndDoublesNothing really kills the server
 // (SIGKILL) at each named point, for each class of write, on each store; it
 // starts again, the caller repeats itself, and the provider's own books say how
@@ -34,11 +58,7 @@ var victims = []victim{
 func TestACrashAtEveryPointLosesAndDoublesNothing(t *testing.T) {
 	t.Parallel()
 	proctest.Binary(t)
-	stores := map[string]func(*testing.T) string{
-		"sqlite":   func(t *testing.T) string { return "sqlite:" + filepath.Join(t.TempDir(), "ledger.db") },
-		"postgres": func(t *testing.T) string { return testdb.Postgres(t) },
-	}
-	for name, db := range stores {
+	for name, db := range ledgers {
 		for _, v := range victims {
 			for _, point := range crashpoint.All {
 				switch family, _, _ := strings.Cut(point, "."); family {

@@ -63,6 +63,7 @@ var directions = []direction{
 	{"internal/linear", nothing, "the judge of claims must not share code with the judged"},
 	{"internal/proctest", []string{".", "internal/freeport", "internal/simprovider"}, "it runs the built program against the provider, as processes"},
 	{"internal/drill", []string{".", "contract", "internal/faultproxy"}, "it puts faults between the program and a provider, and asks the contract what there is"},
+	{"internal/enginetest", []string{".", "provider/httpcall", "store/sqlite", "worker"}, "it wires a ledger for the tests of wrappers, and knows no engine"},
 	{"internal/tidy", nothing, "it reads the others and runs none of them"},
 	{"integrations/*", root, "an engine's wrapper knows the ledger and no other engine"},
 	{"cmd/onceward", everything, "it wires"},
@@ -80,7 +81,7 @@ var importableByAll = map[string]string{
 var stores = []string{"store/memory", "store/sqlite", "store/postgres"}
 
 // testOnly are packages for tests; a program that is not a test needs none.
-var testOnly = []string{"store/storetest", "provider/providertest", "oncewardtest", "internal/testdb", "internal/testbroker", "internal/testneed", "internal/proctest", "internal/tidy", "internal/linear"}
+var testOnly = []string{"store/storetest", "provider/providertest", "oncewardtest", "internal/testdb", "internal/testbroker", "internal/testneed", "internal/proctest", "internal/enginetest", "internal/tidy", "internal/linear"}
 
 // rowOf finds the row that governs a package, the one furthest down the tree.
 // The root's row governs the root alone.
@@ -245,7 +246,7 @@ var homes = []home{
 	{"github.com/IBM/sarama", []string{"relay/kafka"}, "only its relay speaks to Kafka"},
 	{"github.com/twmb", []string{"internal/testbroker"}, "only the brokers of tests speak for Kafka"},
 	{"github.com/spf13/cobra", []string{"cmd"}, "only commands know how commands are parsed"},
-	{"testing", []string{"store/storetest", "provider/providertest", "oncewardtest", "internal/testdb", "internal/testbroker", "internal/testneed", "internal/proctest"}, "testing does not belong into a program"},
+	{"testing", []string{"store/storetest", "provider/providertest", "oncewardtest", "internal/testdb", "internal/testbroker", "internal/testneed", "internal/proctest", "internal/enginetest"}, "testing does not belong into a program"},
 }
 
 var dependencyHomes = rule{
