@@ -37,19 +37,29 @@ func accessFlags(f *pflag.FlagSet) {
 
 // oidcConfig is the member oidc of the configuration file.
 type oidcConfig struct {
-	Issuer           string                     `yaml:"issuer"`
-	ClientID         string                     `yaml:"client_id"`
-	ClientSecretEnv  string                     `yaml:"client_secret_env"`
-	ClientSecretFile string                     `yaml:"client_secret_file"`
-	RedirectURL      string                     `yaml:"redirect_url"`
-	Scopes           []string                   `yaml:"scopes"`
-	Tenant           string                     `yaml:"tenant"`
-	TenantClaim      string                     `yaml:"tenant_claim"`
-	Tenants          map[string]onceward.Tenant `yaml:"tenants"`
-	RolesClaim       string                     `yaml:"roles_claim"`
-	Roles            map[string][]onceward.Role `yaml:"roles"`
-	GroupsClaim      string                     `yaml:"groups_claim"`
-	Groups           map[string]string          `yaml:"groups"`
+	Issuer           string   `yaml:"issuer"`
+	ClientID         string   `yaml:"client_id"`
+	ClientSecretEnv  string   `yaml:"client_secret_env"`
+	ClientSecretFile string   `yaml:"client_secret_file"`
+	RedirectURL      string   `yaml:"redirect_url"`
+	Scopes           []string `yaml:"scopes"`
+	claimsConfig     `yaml:",inline"`
+}
+
+// claimsConfig says what the claims of an issuer's tokens mean here.
+type claimsConfig struct {
+	Tenant      string                     `yaml:"tenant"`
+	TenantClaim string                     `yaml:"tenant_claim"`
+	Tenants     map[string]onceward.Tenant `yaml:"tenants"`
+	RolesClaim  string                     `yaml:"roles_claim"`
+	Roles       map[string][]onceward.Role `yaml:"roles"`
+	GroupsClaim string                     `yaml:"groups_claim"`
+	Groups      map[string]string          `yaml:"groups"`
+}
+
+func (c *claimsConfig) claims() auth.Claims {
+	return auth.Claims{Tenant: onceward.Tenant(c.Tenant), TenantClaim: c.TenantClaim, Tenants: c.Tenants, RolesClaim: c.RolesClaim, Roles: c.Roles,
+		GroupsClaim: c.GroupsClaim, Groups: c.Groups}
 }
 
 // access is who reaches a server, and over what.
@@ -160,9 +170,7 @@ func (o *oidcConfig) signIn(who *auth.Authenticator, log *slog.Logger) (*auth.Si
 			return nil, err
 		}
 	}
-	return auth.NewSignIn(who, auth.OIDC{Issuer: o.Issuer, ClientID: o.ClientID, ClientSecret: secret, RedirectURL: o.RedirectURL, Scopes: o.Scopes, Log: log,
-		Claims: auth.Claims{Tenant: onceward.Tenant(o.Tenant), TenantClaim: o.TenantClaim, Tenants: o.Tenants, RolesClaim: o.RolesClaim, Roles: o.Roles,
-			GroupsClaim: o.GroupsClaim, Groups: o.Groups}})
+	return auth.NewSignIn(who, auth.OIDC{Issuer: o.Issuer, ClientID: o.ClientID, ClientSecret: secret, RedirectURL: o.RedirectURL, Scopes: o.Scopes, Log: log, Claims: o.claims()})
 }
 
 // bearer is the token that a command asks with; empty: none.

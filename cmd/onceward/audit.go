@@ -106,27 +106,10 @@ func verifyAudit(c *cobra.Command, file string, public ed25519.PublicKey) (*once
 		return v, err
 	}
 	var v *onceward.AuditVerdict
-	return v, onAuditStore(c, func(s onceward.Store) (err error) {
+	return v, onStore(c, func(_ context.Context, s onceward.Store) (err error) {
 		v, err = onceward.VerifyAudit(c.Context(), s, public)
 		return err
 	})
-}
-
-// onAuditStore opens the ledger of --db as it is.
-func onAuditStore(c *cobra.Command, fn func(s onceward.Store) error) error {
-	cfg, err := loadConfig(c)
-	if err != nil {
-		return err
-	}
-	s, err := openStore(c.Context(), cfg.DB, false)
-	if err != nil {
-		return err
-	}
-	err = fn(s)
-	if closed := s.Close(); err == nil {
-		err = closed
-	}
-	return err
 }
 
 // verdict is what a verification found, as JSON.
@@ -213,7 +196,7 @@ func newAuditExport() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return onAuditStore(c, func(s onceward.Store) error { return exportAudit(c, s, span, out) })
+			return onStore(c, func(_ context.Context, s onceward.Store) error { return exportAudit(c, s, span, out) })
 		},
 	}
 	dbFlag(c)

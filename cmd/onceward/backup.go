@@ -31,7 +31,7 @@ func newBackup() *cobra.Command {
 			if out == "" {
 				return usageError("--out is missing: name the file to write")
 			}
-			return onAuditStore(c, func(s onceward.Store) error { return backUp(c, s, out) })
+			return onStore(c, func(_ context.Context, s onceward.Store) error { return backUp(c, s, out) })
 		},
 	}
 	dbFlag(c)

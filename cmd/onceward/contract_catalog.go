@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -46,8 +45,7 @@ func listCatalog(c *cobra.Command) error {
 	if wantsJSON(c) {
 		return writeJSON(c, map[string]any{"catalog": list})
 	}
-	w := tabwriter.NewWriter(c.OutOrStdout(), 0, 4, 2, ' ', 0)
-	fmt.Fprintln(w, "CONTRACT\tEFFECT\tFACTS OF\tENDPOINT")
+	w := newTable(c.OutOrStdout(), "CONTRACT", "EFFECT", "FACTS OF", "ENDPOINT")
 	for _, v := range list {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s: %s\n", v.Name, v.Effect, v.Date, v.Provider, v.Endpoint)
 	}

@@ -27,22 +27,14 @@ type mcpConfig struct {
 
 // oauthConfig is the authorization server whose access tokens are taken.
 type oauthConfig struct {
-	Issuer      string                     `yaml:"issuer"`
-	Resource    string                     `yaml:"resource"`
-	Scopes      map[string][]onceward.Role `yaml:"scopes"`
-	Tenant      string                     `yaml:"tenant"`
-	TenantClaim string                     `yaml:"tenant_claim"`
-	Tenants     map[string]onceward.Tenant `yaml:"tenants"`
-	RolesClaim  string                     `yaml:"roles_claim"`
-	Roles       map[string][]onceward.Role `yaml:"roles"`
-	GroupsClaim string                     `yaml:"groups_claim"`
-	Groups      map[string]string          `yaml:"groups"`
+	Issuer       string                     `yaml:"issuer"`
+	Resource     string                     `yaml:"resource"`
+	Scopes       map[string][]onceward.Role `yaml:"scopes"`
+	claimsConfig `yaml:",inline"`
 }
 
 func (o *oauthConfig) accessTokens(log *slog.Logger) (*auth.AccessTokens, error) {
-	return auth.NewAccessTokens(auth.Access{Issuer: o.Issuer, Resource: o.Resource, Scopes: o.Scopes, Log: log,
-		Claims: auth.Claims{Tenant: onceward.Tenant(o.Tenant), TenantClaim: o.TenantClaim, Tenants: o.Tenants, RolesClaim: o.RolesClaim, Roles: o.Roles,
-			GroupsClaim: o.GroupsClaim, Groups: o.Groups}})
+	return auth.NewAccessTokens(auth.Access{Issuer: o.Issuer, Resource: o.Resource, Scopes: o.Scopes, Log: log, Claims: o.claims()})
 }
 
 // newMCP serves tools to the one client that starts the program.

@@ -137,7 +137,7 @@ func newOutboxRedrive() *cobra.Command {
 	return c
 }
 
-// onStore runs work on the ledger's store.
+// onStore runs work on the ledger of --db as it is.
 func onStore(c *cobra.Command, work func(ctx context.Context, s onceward.Store) error) error {
 	cfg, err := loadConfig(c)
 	if err != nil {
@@ -147,8 +147,11 @@ func onStore(c *cobra.Command, work func(ctx context.Context, s onceward.Store) 
 	if err != nil {
 		return err
 	}
-	defer func() { _ = s.Close() }()
-	return work(c.Context(), s)
+	err = work(c.Context(), s)
+	if closed := s.Close(); err == nil {
+		err = closed
+	}
+	return err
 }
 
 func newOutboxForget() *cobra.Command {
