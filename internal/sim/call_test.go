@@ -135,6 +135,7 @@ func (e *engine) request(ctx context.Context, c *call, more *post) (*onceward.Op
 			return nil, err
 		}
 		sentence := ""
+		row = e.audit.Rows()[name] // the plan may have taken long: what it speaks of is looked at now
 		if _, known := e.world.Known(row.Key); !known && !e.world.Pending(row.Key) {
 			sentence = plan.Sentence // the person looked, and it is true
 		}
