@@ -105,6 +105,10 @@ prove: bin/withpg ## check the claim path's linearizability on real PostgreSQL f
 upgrade: bin/withpg ## exchange two replicas of the version before for this one, under load (needs the clone's history)
 	bin/withpg -set fsync=$(PG_FSYNC) -- go test -tags upgrade ./cmd/onceward -run '^TestRollingUpgrade' -count=1 -v -timeout $(TEST_TIMEOUT)
 
+.PHONY: cluster
+cluster: ## run the recipes of docs/operating/scale.md: HAProxy, Patroni, a primary that dies (root; haproxy, patroni, etcd-server)
+	go test -tags cluster ./cmd/onceward -run 'UnderPatroni' -count=1 -v -timeout $(TEST_TIMEOUT)
+
 # How often make relay-storm kills something: half of it with NATS, half with Kafka,
 # and a tenth more with RabbitMQ, which takes long to come up.
 STORM ?= 100

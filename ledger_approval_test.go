@@ -2,6 +2,8 @@ package onceward_test
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/json"
 	"slices"
 	"strings"
 	"sync"
@@ -391,6 +393,121 @@ func TestEditAfterAnAttemptIsRefused(t *testing.T) {
 	wantCode(t, w.approve(bob, op, answer), onceward.CodeStateForbids)
 }
 
+func TestExpiredQuestionIsAskedAnewByTheNextRequest(t *testing.T) {
+	t.Parallel()
+	onEachStore(t, asking(), func(t *testing.T, w *world) {
+		op := w.ask(`{"id":"a","amount":5}`).Operation
+		w.pass(25 * time.Hour)
+		w.want(op, onceward.StateCancelled, 0)
+		wantText(t, w.approve(ann, op, w.shown(op)), "the next request asks anew")
+		_, err := w.try(`{"id":"a","amount":6}`)
+		wantCode(t, err, onceward.CodeKeyReused)
+		if a := w.ask(`{"id":"a","amount":5}`); a.Operation.State != onceward.StateAwaitingApproval || a.Decision != onceward.DecisionEscalated {
+			t.Fatalf("asked anew it is %s, %s", a.Operation.State, a.Decision)
+		}
+		w.yes(ann, op)
+		w.want(op, onceward.StateSucceeded, 1)
+	})
+}
+
+func TestLapsedYesStartsNothingAndIsAskedAnew(t *testing.T) {
+	t.Parallel()
+	onEachStore(t, asking(), func(t *testing.T, w *world) {
+		if err := w.ledger.PauseTool(t.Context(), onceward.LocalPrincipal(), "t.write", "maintenance"); err != nil {
+			t.Fatal(err)
+		}
+		op := w.ask(`{"id":"a"}`).Operation
+		w.yes(ann, op)
+		w.want(op, onceward.StateReady, 0)
+		w.pass(25 * time.Hour)
+		w.want(op, onceward.StateCancelled, 0)
+		if _, err := w.ledger.ResumeTool(t.Context(), onceward.LocalPrincipal(), "t.write"); err != nil {
+			t.Fatal(err)
+		}
+		w.work()
+		w.want(op, onceward.StateCancelled, 0)
+		w.ask(`{"id":"a"}`)
+		w.yes(bob, op)
+		w.want(op, onceward.StateSucceeded, 1)
+	})
+}
+
+func TestCancelledQuestionIsNotAskedAnew(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, asking())
+	op := w.ask(`{"id":"a"}`).Operation
+	w.pass(25 * time.Hour)
+	if _, err := w.ledger.Cancel(t.Context(), onceward.LocalPrincipal(), op.ID, "not any more"); err != nil {
+		t.Fatal(err)
+	}
+	if a := w.ask(`{"id":"a"}`); a.Operation.State != onceward.StateCancelled || a.Decision != onceward.DecisionReplayed {
+		t.Fatalf("asked again it is %s, %s", a.Operation.State, a.Decision)
+	}
+}
+
+func TestContractThatChangedWhileAskedIsAskedAgainUnder(t *testing.T) {
+	t.Parallel()
+	onEachStore(t, asking(), func(t *testing.T, w *world) {
+		op := w.ask(`{"id":"a","amount":5}`).Operation
+		old := w.shown(op)
+		next := w.process(t, asking(version("v2")))
+		err := next.approve(ann, op, old)
+		wantCode(t, err, onceward.CodeStateForbids)
+		wantText(t, err, "v2 is in force")
+		if now := next.get(op.ID); now.Contract != "v2" || now.State != onceward.StateAwaitingApproval {
+			t.Fatalf("it is %s under %s", now.State, now.Contract)
+		}
+		wantCode(t, next.approve(ann, op, old), onceward.CodeStateForbids)
+		next.yes(ann, op)
+		next.want(op, onceward.StateSucceeded, 1)
+	})
+}
+
+func TestContractThatChangesBetweenYesAndStartIsAskedAgainUnder(t *testing.T) {
+	t.Parallel()
+	onEachStore(t, asking(), func(t *testing.T, w *world) {
+		op := w.ask(`{"id":"a","amount":5}`).Operation
+		if err := w.approve(ann, op, w.shown(op)); err != nil {
+			t.Fatal(err)
+		}
+		next := w.process(t, asking(version("v2")))
+		next.work()
+		w.work() // the old process must not start it either
+		next.want(op, onceward.StateAwaitingApproval, 0)
+		if now := next.get(op.ID); now.Contract != "v2" || len(now.Approval.Yeses) != 0 {
+			t.Fatalf("it is asked under %s, with %d yeses", now.Contract, len(now.Approval.Yeses))
+		}
+		next.yes(bob, op)
+		next.want(op, onceward.StateSucceeded, 1)
+		next.wantWrites(1)
+	})
+}
+
+func TestProcessBehindTheContractInForceStartsNothingApproved(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, asking())
+	op := w.ask(`{"id":"a"}`).Operation
+	if err := w.approve(ann, op, w.shown(op)); err != nil {
+		t.Fatal(err)
+	}
+	w.process(t, asking(version("v2")))
+	w.work()
+	w.want(op, onceward.StateReady, 0)
+	w.wantWrites(0)
+}
+
+func TestNextRequestAsksUnderTheContractInForce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, asking())
+	op := w.ask(`{"id":"a"}`).Operation
+	next := w.process(t, asking(version("v2")))
+	if a := next.ask(`{"id":"a"}`); a.Operation.Contract != "v2" || a.Decision != onceward.DecisionEscalated {
+		t.Fatalf("it is asked under %s, %s", a.Operation.Contract, a.Decision)
+	}
+	next.yes(ann, op)
+	next.want(op, onceward.StateSucceeded, 1)
+}
+
 func TestApprovedAndCrashedBeforeDispatchIsSpentOnce(t *testing.T) {
 	t.Parallel()
 	onEachStore(t, asking(), func(t *testing.T, w *world) {
@@ -497,6 +614,161 @@ func TestEarlyApprovalThatRacesItsClaimIsNotLost(t *testing.T) {
 	op := w.ask(`{"id":"a"}`).Operation
 	w.work()
 	w.want(op, onceward.StateSucceeded, 1)
+}
+
+func TestWhatWasShownIsKeptWithTheAnswer(t *testing.T) {
+	t.Parallel()
+	onEachStore(t, asking(func(i *onceward.ToolInfo) { i.BusinessOwner = "support" }), func(t *testing.T, w *world) {
+		op := w.ask(`{"id":"a","name":"in` + "\u202e" + `voice"}`).Operation
+		show, err := w.ledger.ShowApproval(t.Context(), ann, op.ID)
+		if err != nil || show.Refused != "" || show.Changed != "" {
+			t.Fatalf("showing: %v, refused %q, changed %q", err, show.Refused, show.Changed)
+		}
+		var text map[string]any
+		if err := json.Unmarshal(show.Text, &text); err != nil {
+			t.Fatal(err)
+		}
+		if text["digest"] != op.Digest.String() || text["business_owner"] != "support" || !strings.Contains(text["input_as_text"].(string), "in⟦U+202E⟧voice") {
+			t.Fatalf("shown is %s", show.Text)
+		}
+		w.yes(ann, op)
+		records, err := w.ledger.Timeline(t.Context(), onceward.LocalPrincipal(), op.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range records {
+			if r.Event != "approval_granted" {
+				continue
+			}
+			if r.Shown != show.Digest.String() || r.Actor != ann.String() {
+				t.Fatalf("the record of %s tells %q, shown was %s", r.Actor, r.Shown, show.Digest)
+			}
+			kept, err := w.ledger.Document(t.Context(), ann, show.Digest)
+			if err != nil || !bytes.Equal(kept.Body, show.Text) {
+				t.Fatalf("kept is %v, %v", kept, err)
+			}
+			return
+		}
+		t.Fatalf("no record of the yes:\n%s", w.timeline(op))
+	})
+}
+
+func TestDocumentsArePartOfTheRequest(t *testing.T) {
+	t.Parallel()
+	onEachStore(t, asking(), func(t *testing.T, w *world) {
+		me := onceward.LocalPrincipal()
+		invoice, err := w.ledger.AddDocument(t.Context(), me, "application/pdf", []byte("%PDF 17"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		with := func(docs ...onceward.DocumentRef) func(*onceward.Intent) {
+			return func(in *onceward.Intent) { in.Documents = docs }
+		}
+		ref := onceward.DocumentRef{Digest: invoice.Digest, Name: "invoice.pdf"}
+		_, err = w.try(`{"id":"a"}`, with(onceward.DocumentRef{Digest: onceward.Digest{7}, Name: "x"}))
+		wantCode(t, err, onceward.CodeDocumentNotFound)
+		_, err = w.try(`{"id":"a"}`, with(onceward.DocumentRef{Digest: invoice.Digest}))
+		wantCode(t, err, onceward.CodeInvalidRequest)
+		_, err = w.try(`{"id":"a"}`, with(onceward.DocumentRef{Digest: invoice.Digest, Name: "x", URL: "https://elsewhere.test/x"}))
+		wantCode(t, err, onceward.CodeInvalidRequest)
+		op := w.ask(`{"id":"a"}`, with(ref)).Operation
+		if a := w.ask(`{"id":"a"}`, with(ref)); a.Operation.ID != op.ID || a.Decision != onceward.DecisionEscalated {
+			t.Fatalf("the same request was answered %s", a.Decision)
+		}
+		other := ref
+		other.Name = "another.pdf"
+		for _, docs := range [][]onceward.DocumentRef{nil, {other}, {ref, ref}} {
+			_, err = w.try(`{"id":"a"}`, with(docs...))
+			wantCode(t, err, onceward.CodeKeyReused)
+			wantText(t, err, "documents")
+		}
+		edited := w.shown(op)
+		edited.Edit = []byte(`{"id":"a","amount":1}`)
+		if err := w.approve(ann, op, edited); err != nil {
+			t.Fatal(err)
+		}
+		w.work()
+		w.want(op, onceward.StateSucceeded, 1)
+		if a := w.ask(`{"id":"a"}`, with(ref)); a.Decision != onceward.DecisionReplayed {
+			t.Fatalf("the original was answered %s", a.Decision)
+		}
+		_, err = w.try(`{"id":"a","amount":1}`)
+		wantCode(t, err, onceward.CodeKeyReused)
+	})
+}
+
+func TestLinkedDocumentThatChangesVoidsTheApproval(t *testing.T) {
+	t.Parallel()
+	onEachStore(t, asking(quorum(2)), func(t *testing.T, w *world) {
+		// What the provider shows under this key is the document.
+		doc := onceward.DocumentRef{Digest: sha256.Sum256(nil), Name: "offer.txt", URL: "https://provider.test/effects?key=offer"}
+		change := func() { w.provider.Make("offer") }
+		op := w.ask(`{"id":"a"}`, func(in *onceward.Intent) { in.Documents = []onceward.DocumentRef{doc} }).Operation
+		w.yes(ann, op)
+		if w.get(op.ID).QuorumLeft() != 1 {
+			t.Fatal("the first yes does not count")
+		}
+		change()
+		err := w.approve(bob, op, w.shown(op))
+		wantCode(t, err, onceward.CodeStateForbids)
+		wantText(t, err, "offer.txt", "has changed")
+		now := w.get(op.ID)
+		if now.QuorumLeft() != 2 || now.State != onceward.StateAwaitingApproval || !strings.Contains(w.timeline(op), "has changed") {
+			t.Fatalf("%d must say yes, it is %s\n%s", now.QuorumLeft(), now.State, w.timeline(op))
+		}
+	})
+}
+
+func TestLinkedDocumentThatChangesBeforeTheFirstAttemptVoidsTheApproval(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, asking())
+	doc := onceward.DocumentRef{Digest: sha256.Sum256(nil), Name: "offer.txt", URL: "https://provider.test/effects?key=offer"}
+	op := w.ask(`{"id":"a"}`, func(in *onceward.Intent) { in.Documents = []onceward.DocumentRef{doc} }).Operation
+	if err := w.approve(ann, op, w.shown(op)); err != nil {
+		t.Fatal(err)
+	}
+	w.provider.Make("offer")
+	w.work()
+	w.want(op, onceward.StateAwaitingApproval, 1) // the one that changed the document
+	w.wantWrites(0)
+}
+
+func TestReminderIsSentOnceThoughTheProcessDies(t *testing.T) {
+	t.Parallel()
+	onEachStore(t, reminding(), func(t *testing.T, w *world) {
+		w.beside = []onceward.Tool{oncewardtest.NewTool("t.notify", onceward.EffectProbedWrite)}
+		w.restart()
+		op := w.ask(`{"id":"a"}`).Operation
+		w.pass(30 * time.Minute)
+		w.wantWrites(0)
+		doomed := w.doomed("remind.before_commit") // submitted, and not marked
+		w.clock.Advance(31 * time.Minute)
+		doomed.step(1)
+		doomed.quiet()
+		if !doomed.dead.Load() {
+			t.Fatal("the process did not come to mark the reminder")
+		}
+		w.pass(2 * time.Minute)
+		w.wantWrites(1)
+		w.pass(10 * time.Hour)
+		w.wantWrites(1)
+		w.pass(12*time.Hour + 30*time.Minute) // one hour before its end: the second
+		w.wantWrites(2)
+		if got := strings.Count(w.timeline(op), "approval_reminded"); got != 2 {
+			t.Fatalf("%d reminders are recorded:\n%s", got, w.timeline(op))
+		}
+		w.pass(2 * time.Hour)
+		if now := w.get(op.ID); now.State != onceward.StateCancelled {
+			t.Fatalf("it is %s", now.State)
+		}
+	})
+}
+
+// reminding asks, and reminds by another tool after an hour and before the end.
+func reminding() *oncewardtest.Tool {
+	t := asking(func(i *onceward.ToolInfo) { i.Policy.Reminders = []time.Duration{time.Hour, 23 * time.Hour} })
+	t.RemindBy = "t.notify"
+	return t
 }
 
 func TestOpenQuestionsAreListedOldestFirst(t *testing.T) {

@@ -119,36 +119,40 @@ func schemaOf(dsn string) string {
 // batch before. One operation is a claim and its outcome.
 func (s *suite) ledgerAlone(ctx context.Context, name string, store onceward.Store, wal func() int64) error {
 	for _, size := range []int{1, 100} {
-		var running []onceward.Operation
-		next := 0
-		prefix := fmt.Sprintf("alone%d-", size)
-		work := func(ctx context.Context, _ int64) error {
-			batch := make([]onceward.Change, 0, 2*size)
-			for _, op := range running {
-				batch = append(batch, onceward.Change{Before: 1, After: ended(op)})
-			}
-			running = running[:0]
-			for range size {
-				op := claimed(prefix+strconv.Itoa(next), time.Now(), s.tools[0].Info())
-				next++
-				running = append(running, op)
-				batch = append(batch, onceward.Change{After: op})
-			}
-			if size > 1 {
-				return committed(ctx, store, batch)
-			}
-			for _, c := range batch { // alone, each is a commit
-				if err := committed(ctx, store, []onceward.Change{c}); err != nil {
-					return err
-				}
-			}
-			return nil
-		}
-		if err := s.batches(ctx, fmt.Sprintf("ledger alone, %s, batches of %d", name, size), size, work, wal); err != nil {
+		if err := s.batches(ctx, fmt.Sprintf("ledger alone, %s, batches of %d", name, size), size, s.aloneWork(store, size, ""), wal); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// aloneWork commits a batch of so many claims, with the outcomes of the one before.
+func (s *suite) aloneWork(store onceward.Store, size int, prefix string) work {
+	var running []onceward.Operation
+	next := 0
+	prefix += fmt.Sprintf("alone%d-", size)
+	return func(ctx context.Context, _ int64) error {
+		batch := make([]onceward.Change, 0, 2*size)
+		for _, op := range running {
+			batch = append(batch, onceward.Change{Before: 1, After: ended(op)})
+		}
+		running = running[:0]
+		for range size {
+			op := claimed(prefix+strconv.Itoa(next), time.Now(), s.tools[0].Info())
+			next++
+			running = append(running, op)
+			batch = append(batch, onceward.Change{After: op})
+		}
+		if size > 1 {
+			return committed(ctx, store, batch)
+		}
+		for _, c := range batch { // alone, each is a commit
+			if err := committed(ctx, store, []onceward.Change{c}); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
 }
 
 func committed(ctx context.Context, store onceward.Store, batch []onceward.Change) error {

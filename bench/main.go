@@ -29,9 +29,10 @@ func main() {
 	rows := flag.Int("rows", 1_000_000, "operations in the grown ledger")
 	growth := flag.String("growth", "", "numbers of stored operations to measure at, ascending, such as 0,1000000; empty: none")
 	only := flag.String("only", "", "regular expression of the phases to run; empty: all")
+	model := flag.Bool("model", false, "measure the constants of the capacity model, and print what it says beside what is measured; needs -postgres")
 	profiles := flag.String("profile", "", "folder for a processor profile of each phase; empty: none")
 	flag.Parse()
-	s := &suite{seconds: *seconds, provider: httpcall.New(httpcall.Options{IdlePerHost: 512}), profiles: *profiles}
+	s := &suite{seconds: *seconds, provider: httpcall.New(httpcall.Options{IdlePerHost: 512}), profiles: *profiles, model: *model}
 	if err := s.bench(context.Background(), *callers, *only, *dsn, *binary, *growth, *rows); err != nil {
 		fmt.Fprintln(os.Stderr, "bench: "+err.Error())
 		os.Exit(1)
@@ -46,6 +47,7 @@ type suite struct {
 	seconds  time.Duration
 	only     *regexp.Regexp
 	profiles string
+	model    bool
 	provider *httpcall.Client
 	target   string
 	host     string
@@ -83,6 +85,10 @@ func (s *suite) bench(ctx context.Context, callers, only, dsn, binary, growth st
 	s.target, s.host = srv.URL, u.Host
 	if s.tools, err = loadTools(s.target); err != nil {
 		return err
+	}
+	if s.model {
+		fmt.Printf("%s, %s/%s, %d processors, phases of %s\n", runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), s.seconds)
+		return s.modelled(ctx, dsn)
 	}
 	fmt.Printf("%s, %s/%s, %d processors, phases of %s\n\n", runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), s.seconds)
 	fmt.Println("| what | callers | ops/s | p50 | p99 | commits/op | WAL B/op | CPU µs/op |")

@@ -7,7 +7,7 @@ set -euo pipefail
 out=$(realpath -m "${1:-dist}")
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 version=${VERSION:-$(git describe --tags --always --dirty 2>/dev/null | sed 's/^v//')}
-[[ $version =~ ^[0-9] ]] || version=0.0.0~git$version
+[[ $version =~ ^[0-9]+\. ]] || version=0.0.0~git$version
 targets=${TARGETS:-linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64}
 export SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}
 nfpm=${NFPM:-$(go env GOPATH)/bin/nfpm-v2.45.2/nfpm}
