@@ -60,6 +60,11 @@ func (l *Ledger) tell(ctx context.Context, op *Operation, s Step, ev Event) (*Op
 		if now.NextStep(at) != s {
 			return nil, nil
 		}
+		if s == StepCancel || s == StepExpireApproval {
+			if first := l.inGap(now, at); first != nil {
+				return first, nil
+			}
+		}
 		return facts(l.opts.Owner, ev), nil
 	})
 }

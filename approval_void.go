@@ -166,18 +166,28 @@ func (l *Ledger) wasEdited(ctx context.Context, in *Intent, input []byte, op *Op
 // has changed since, and returns the contract version that is in force. ok is
 // false where it was asked anew.
 func (l *Ledger) approved(ctx context.Context, op *Operation, t Tool) (now *Operation, ok bool, err error) {
+	asked, err := l.outdated(ctx, op, t)
+	if err != nil || asked == nil {
+		return op, err == nil, err
+	}
+	op, err = l.void(ctx, op, l.opts.Owner, asked.Next, asked.Reason)
+	return op, false, err
+}
+
+// outdated is what voids a yes that no attempt has spent, because of what has
+// changed since; nil: nothing has, or there is none.
+func (l *Ledger) outdated(ctx context.Context, op *Operation, t Tool) (*ApprovalVoided, error) {
 	if op.State != StateReady || !op.unspent() {
-		return op, true, nil
+		return nil, nil
 	}
 	next, why, err := l.changedSince(ctx, op, t)
 	switch {
 	case Is(err, CodeStateForbids):
 		why = messageOf(err) // it is asked anew as it stands, and can only be rejected
 	case err != nil:
-		return op, false, err
+		return nil, err
 	case why == "":
-		return op, true, nil
+		return nil, nil
 	}
-	op, err = l.void(ctx, op, l.opts.Owner, next, why)
-	return op, false, err
+	return &ApprovalVoided{Reason: why, Next: next}, nil
 }

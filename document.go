@@ -181,6 +181,13 @@ func (l *Ledger) changedDocument(ctx context.Context, op *Operation, t Tool) (st
 		if is := Digest(sha256.Sum256(ev.Body)); is != d.Digest {
 			return fmt.Sprintf("document %q has changed since it was named: its SHA-256 is %s now", Visible(d.Name), is), nil
 		}
+		// Why look first: a transaction of the caller's may hold the database's one writer (DoIn).
+		if there, err := l.store.LoadDocument(ctx, op.Tenant, d.Digest); err != nil || there != nil {
+			if err != nil {
+				return "", fmt.Errorf("load document %s: %w", d.Digest, err)
+			}
+			continue
+		}
 		kept := Document{Tenant: op.Tenant, Digest: d.Digest, MediaType: mediaTypeOf(ev.Header), Body: ev.Body, Actor: l.opts.Owner, CreatedAt: l.clock.now()}
 		if err := l.store.PutDocument(ctx, kept); err != nil {
 			return "", fmt.Errorf("keep document %s: %w", d.Digest, err)

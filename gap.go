@@ -74,6 +74,25 @@ func forgottenFacts(op *Operation, g *Gap, s starter) []fact {
 	}
 }
 
+// inGap are the facts that come before an operation that waits may be called ended
+// without effect: where it may have been attempted in a gap, that is found out
+// first. nil: there is nothing to find out.
+func (l *Ledger) inGap(op *Operation, at time.Time) []fact {
+	if op.State != StateReady || op.OpenAttempts() > 0 {
+		return nil
+	}
+	g := l.gapOver(op, at)
+	if g == nil {
+		return nil
+	}
+	return forgottenFacts(op, g, starter{contract: op.Contract})
+}
+
+// cancelFacts are those of a cancel.
+func (l *Ledger) cancelFacts(op *Operation, at time.Time, e CancelRequested) []fact {
+	return append(l.inGap(op, at), facts(e.Actor, e)...)
+}
+
 // unsure refuses a new operation whose lost twin could not be told from it: where
 // tombstones end, what a provider is given as a key depends on when a key was
 // first used.

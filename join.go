@@ -3,6 +3,7 @@ package onceward
 import (
 	"context"
 	"fmt"
+	"time"
 )
 
 // Join is a transaction of the caller's own on the ledger's database. What is
@@ -85,19 +86,18 @@ func (l *Ledger) doIn(ctx context.Context, j Join, in Intent, fn func(ctx contex
 	var answer *Answer
 	err = j.Within(ctx, func() error {
 		op, won, err := l.claimIn(ctx, j, r, localStarter(r.gen), true)
+		if err == nil && !won {
+			op, won, err = l.resumeIn(ctx, j, r, op)
+		}
 		switch {
 		case err != nil:
 			return err
-		case op.State != StateEffectPending && won:
+		case !won:
+			answer, err = l.answerIn(ctx, r, op)
+			return err
+		case op.State != StateEffectPending: // it waits, or may have been performed
 			answer = &Answer{Operation: op, Decision: decisionFor(op.State, op), RetryAfter: l.retryAfter(op)}
 			return nil
-		case !won:
-			if op, won, err = l.resumeIn(ctx, j, r, op); err != nil || !won {
-				if err == nil {
-					answer, err = l.answerIn(ctx, r, op)
-				}
-				return err
-			}
 		}
 		answer, err = l.performIn(ctx, j, r, op, fn)
 		return err
@@ -144,6 +144,9 @@ func (l *Ledger) claimIn(ctx context.Context, j Join, r *admitted, s starter, st
 	}
 	at := l.clock.now()
 	fresh := NewOperation(r.in, r.p, r.tool.Info(), s.generation, at)
+	if err := l.unsure(&fresh, r.tool.Info(), at); err != nil {
+		return nil, false, err
+	}
 	var fs []fact
 	if start {
 		fs = l.firstFacts(&fresh, at, s)
@@ -156,8 +159,8 @@ func (l *Ledger) claimIn(ctx context.Context, j Join, r *admitted, s starter, st
 	return l.applyIn(ctx, j, c)
 }
 
-// resumeIn starts an attempt of an operation that waits for its performer; it is
-// not won if it does not.
+// resumeIn starts an attempt of an operation that waits for its performer, or asks
+// anew where its yes does not hold any more; it is not won if it does neither.
 func (l *Ledger) resumeIn(ctx context.Context, j Join, r *admitted, op *Operation) (*Operation, bool, error) {
 	at := l.clock.now()
 	if op.Retired || op.State != StateReady || op.NextStep(at) != StepNone || at.Before(op.startFrom()) {
@@ -166,12 +169,24 @@ func (l *Ledger) resumeIn(ctx context.Context, j Join, r *admitted, op *Operatio
 	if err := l.sameIntention(ctx, r.in, r.tool, r.p, op); err != nil {
 		return op, false, err
 	}
+	asked, err := l.outdated(ctx, op, r.tool)
+	if err != nil {
+		return op, false, err
+	}
+	if asked != nil {
+		return l.buildIn(ctx, j, op, facts(l.opts.Owner, *asked), at)
+	}
 	s := localStarter(op.Generation)
 	s.contract = op.Contract
 	fs := l.startFacts(op, at, s)
 	if isPark(fs) {
 		return op, false, nil
 	}
+	return l.buildIn(ctx, j, op, fs, at)
+}
+
+// buildIn tells the machine facts about a stored operation in the caller's transaction.
+func (l *Ledger) buildIn(ctx context.Context, j Join, op *Operation, fs []fact, at time.Time) (*Operation, bool, error) {
 	c, _, err := l.build(op, fs, at)
 	if err != nil {
 		return op, false, err
@@ -196,11 +211,7 @@ func (l *Ledger) performIn(ctx context.Context, j Join, r *admitted, op *Operati
 		kept.Header = ReplayableHeader(kept.Header)
 		done.Result = r.tool.Info().kept(&kept)
 	}
-	c, _, err := l.build(op, facts(r.in.Principal.String(), done), at)
-	if err != nil {
-		return nil, err
-	}
-	stored, won, err := l.applyIn(ctx, j, c)
+	stored, won, err := l.buildIn(ctx, j, op, facts(r.in.Principal.String(), done), at)
 	if err == nil && !won {
 		err = &Error{Code: CodeWriteConflict, Op: "perform", OperationID: op.ID, Message: "the operation was changed by somebody else inside the transaction", Hint: "roll back"}
 	}
@@ -213,6 +224,9 @@ func (l *Ledger) performIn(ctx context.Context, j Join, r *admitted, op *Operati
 // applyIn writes a change in the caller's transaction; won is false if it lost,
 // and then op is what it lost to.
 func (l *Ledger) applyIn(ctx context.Context, j Join, c *Change) (op *Operation, won bool, err error) {
+	if err := l.Refusal(); err != nil {
+		return nil, false, err
+	}
 	got, err := j.Apply(ctx, *c)
 	if err == nil {
 		err = got.Err

@@ -122,7 +122,7 @@ func New(opts Options) (*Ledger, error) {
 	}
 	l.detached, l.stop = context.WithCancel(context.Background())
 	if w, ok := opts.Store.(ServerWatcher); ok && opts.Witness != nil {
-		w.OnNewServer(l.behind.suspect)
+		w.OnNewServer(l.behind.suspect, l.Refusal)
 	}
 	return l, nil
 }

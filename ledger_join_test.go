@@ -38,12 +38,7 @@ func inEachDatabase(t *testing.T, tool *oncewardtest.Tool, situation func(t *tes
 		w := newWorldOn(t, database{"sqlite", func(t testing.TB, now func() time.Time) func() onceward.Store {
 			return func() onceward.Store { return opened(t)(sqlite.Open(t.Context(), path, sqlite.Options{Now: now})) }
 		}}, nil, tool, opts...)
-		q := url.Values{"_txlock": {"immediate"}, "_pragma": {"busy_timeout(10000)", "synchronous(full)"}}
-		db, err := sql.Open("sqlite3", (&url.URL{Scheme: "file", Path: path, RawQuery: q.Encode()}).String())
-		if err != nil {
-			t.Fatal(err)
-		}
-		situation(t, newShop(t, w, db, sqlite.InTx))
+		situation(t, newShop(t, w, besideSQLite(t, path), sqlite.InTx))
 	})
 	t.Run("postgres", func(t *testing.T) {
 		t.Parallel()
@@ -57,6 +52,17 @@ func inEachDatabase(t *testing.T, tool *oncewardtest.Tool, situation func(t *tes
 		}
 		situation(t, newShop(t, w, stdlib.OpenDB(*config), postgres.InSQL))
 	})
+}
+
+// besideSQLite is the program's own way to a ledger's file.
+func besideSQLite(t *testing.T, path string) *sql.DB {
+	t.Helper()
+	q := url.Values{"_txlock": {"immediate"}, "_pragma": {"busy_timeout(10000)", "synchronous(full)"}}
+	db, err := sql.Open("sqlite3", (&url.URL{Scheme: "file", Path: path, RawQuery: q.Encode()}).String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return db
 }
 
 func newShop(t *testing.T, w *world, db *sql.DB, join func(*sql.Tx) onceward.Join) *shop {
@@ -226,6 +232,36 @@ func TestLocalEffectWaitsForItsApproval(t *testing.T) {
 			t.Fatal(err)
 		}
 		if a, err = s.sell("a", nil); err != nil || a.Operation.State != onceward.StateSucceeded || s.booked() != 1 {
+			t.Fatalf("the approved sale got %+v, %v; %d rows", a, err, s.booked())
+		}
+	})
+}
+
+// A yes is to what was shown: under another contract it is asked for again, within
+// the caller's transaction.
+func TestLocalEffectIsAskedForAgainUnderTheContractInForce(t *testing.T) {
+	t.Parallel()
+	needsYes := func(v string) *oncewardtest.Tool {
+		tool := remote(onceward.EffectUnsafeWrite, version(v))
+		tool.NeedsApproval = true
+		return tool
+	}
+	inEachDatabase(t, needsYes("v1"), func(t *testing.T, s *shop) {
+		a, err := s.sell("a", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.approve(ann, a.Operation, s.shown(a.Operation)); err != nil {
+			t.Fatal(err)
+		}
+		next := &shop{world: &world{replica: s.process(t, needsYes("v2"))}, db: s.db, join: s.join}
+		if a, err = next.sell("a", nil); err != nil || a.Operation.State != onceward.StateAwaitingApproval || a.Operation.Contract != "v2" || s.booked() != 0 {
+			t.Fatalf("the sale under another contract got %+v, %v; %d rows", a, err, s.booked())
+		}
+		if err := next.approve(ann, a.Operation, next.shown(a.Operation)); err != nil {
+			t.Fatal(err)
+		}
+		if a, err = next.sell("a", nil); err != nil || a.Operation.State != onceward.StateSucceeded || s.booked() != 1 {
 			t.Fatalf("the approved sale got %+v, %v; %d rows", a, err, s.booked())
 		}
 	})

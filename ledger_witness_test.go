@@ -1,6 +1,8 @@
 package onceward_test
 
 import (
+	"context"
+	"database/sql"
 	"path/filepath"
 	"testing"
 	"time"
@@ -180,6 +182,46 @@ func TestOperationThatWaitedAtTheBackupAndWasDoneSinceHasNoSecondEffect(t *testi
 	w.wantWrites(1)
 }
 
+// It waited at the backup, and was done since. What ends it after the restore, be it a
+// person or its age, does not make it one without an effect.
+func TestOperationThatWaitedAtTheBackupIsNotCalledCancelledBeforeItIsLookedUp(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(w *restorable, waits *onceward.Operation){
+		"cancelled": func(w *restorable, waits *onceward.Operation) {
+			if _, err := w.ledger.Cancel(w.t.Context(), onceward.LocalPrincipal(), waits.ID, "not wanted"); err != nil {
+				w.t.Fatal(err)
+			}
+		},
+		"too old": func(w *restorable, _ *onceward.Operation) { w.clock.Advance(4 * time.Hour) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newRestorable(t, oncewardtest.NewTool("t.write", onceward.EffectProbedWrite, func(i *onceward.ToolInfo) { i.Policy.NotAfter = 3 * time.Hour }))
+			if err := w.ledger.PauseTool(t.Context(), onceward.LocalPrincipal(), "t.write", "wait"); err != nil {
+				t.Fatal(err)
+			}
+			waits, never := w.ask(`{"id":"waits"}`).Operation, w.ask(`{"id":"never"}`).Operation
+			backup := w.backup()
+			if _, err := w.ledger.Cancel(t.Context(), onceward.LocalPrincipal(), never.ID, "not wanted"); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := w.ledger.ResumeTool(t.Context(), onceward.LocalPrincipal(), "t.write"); err != nil {
+				t.Fatal(err)
+			}
+			w.work()
+			w.want(waits, onceward.StateSucceeded, 1)
+			w.restore(backup)
+			w.recovered()
+			end(w, waits)
+			end(w, never)
+			w.passSlowly(2*time.Hour, time.Minute)
+			w.want(waits, onceward.StateSucceeded, 1)
+			w.want(never, onceward.StateCancelled, 1)
+			w.wantWrites(1)
+		})
+	}
+}
+
 func TestNewOperationAfterARestoreIsLookedUpFirstAndThenMade(t *testing.T) {
 	t.Parallel()
 	w := newRestorable(t, oncewardtest.NewTool("t.write", onceward.EffectProbedWrite, func(i *onceward.ToolInfo) { i.Horizon = 24 * time.Hour }))
@@ -199,6 +241,58 @@ func TestNewOperationAfterARestoreIsLookedUpFirstAndThenMade(t *testing.T) {
 	w.want(later, onceward.StateSucceeded, 3)
 	if w.provider.Probes() != probes {
 		t.Error("past the horizon no duplicate can arrive, and it was looked up all the same")
+	}
+}
+
+// shop is a program that writes its own rows into the ledger's file as it is now.
+func (r *restorable) shop() *shop {
+	return newShop(r.t.(*testing.T), r.world, besideSQLite(r.t.(*testing.T), r.file), sqlite.InTx)
+}
+
+func TestNothingIsRecordedInACallersTransactionWhileTheLedgerIsBehind(t *testing.T) {
+	t.Parallel()
+	w := newRestorable(t, oncewardtest.NewTool("t.write", onceward.EffectProbedWrite))
+	before := w.ask(`{"id":"before"}`).Operation
+	backup := w.backup()
+	w.ask(`{"id":"lost"}`)
+	w.restore(backup)
+	s := w.shop()
+	err := s.in(func(ctx context.Context, _ *sql.Tx, j onceward.Join) error {
+		_, err := s.ledger.SubmitIn(ctx, j, invoice("a"))
+		return err
+	})
+	if !onceward.Is(err, onceward.CodeLedgerBehind) {
+		t.Fatalf("the submission got %v", err)
+	}
+	plan, err := w.ledger.PlanRecovery(t.Context(), onceward.DefaultTenant)
+	if err != nil || !plan.Since.Equal(before.CompletedAt) {
+		t.Fatalf("the gap begins at %v (%v), want the last change of before, %s", plan, err, before.CompletedAt)
+	}
+}
+
+func TestLocalEffectThatMayHaveBeenMadeInAGapIsNotMade(t *testing.T) {
+	t.Parallel()
+	w := newRestorable(t, remote(onceward.EffectUnsafeWrite))
+	if err := w.ledger.PauseTool(t.Context(), onceward.LocalPrincipal(), "t.write", "wait"); err != nil {
+		t.Fatal(err)
+	}
+	w.claim("token-of-the-first")
+	backup := w.backup()
+	resume := func() {
+		if _, err := w.ledger.ResumeTool(t.Context(), onceward.LocalPrincipal(), "t.write"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	resume()
+	if g := w.claim("token-of-the-second"); g.Secret == "" {
+		t.Fatalf("nobody may perform it: it is %s", g.Operation.State)
+	}
+	w.restore(backup)
+	w.recovered()
+	resume()
+	s := w.shop()
+	if a, err := s.sell("a", nil); err != nil || a.Operation.State != onceward.StateOutcomeUnknown || s.booked() != 0 {
+		t.Fatalf("the sale got %+v, %v; %d rows", a, err, s.booked())
 	}
 }
 
@@ -228,10 +322,36 @@ func TestLostOperationWhoseProviderKeyDependsOnTheTimeIsRefused(t *testing.T) {
 	if _, err := w.submit(`{"id":"lost"}`); !onceward.Is(err, onceward.CodeLedgerBehind) {
 		t.Fatalf("it is answered %v", err)
 	}
+	s := w.shop()
+	err := s.in(func(ctx context.Context, _ *sql.Tx, j onceward.Join) error {
+		_, err := s.ledger.SubmitIn(ctx, j, invoice("lost"))
+		return err
+	})
+	wantCode(t, err, onceward.CodeLedgerBehind)
 	w.recovered("t.write")
 	if _, err := w.submit(`{"id":"new"}`); err != nil {
 		t.Error(err)
 	}
+}
+
+// Its tombstone was dropped after the backup, and the key was a first use again: under
+// another provider key than its next use would have.
+func TestRetiredKeyThatMayHaveBeenForgottenAndUsedIsRefused(t *testing.T) {
+	t.Parallel()
+	w := newRestorable(t, oncewardtest.NewTool("t.write", onceward.EffectKeyedWrite, reusable, func(i *onceward.ToolInfo) { i.KeepTombstone = kept }))
+	w.ask(`{"id":"a"}`)
+	w.clock.Advance(kept + time.Hour)
+	w.retire()
+	backup := w.backup()
+	w.clock.Advance(kept + time.Hour)
+	w.retire()
+	w.ask(`{"id":"a"}`)
+	w.wantWrites(2)
+	w.restore(backup)
+	w.recovered()
+	_, err := w.submit(`{"id":"a"}`)
+	wantCode(t, err, onceward.CodeLedgerBehind)
+	w.wantWrites(2)
 }
 
 func TestLedgerThatKnowsItsDispatchesIsWritten(t *testing.T) {

@@ -70,11 +70,11 @@ func (l *Ledger) Cancel(ctx context.Context, p Principal, id OperationID, reason
 	if err != nil {
 		return nil, err
 	}
-	return l.change(ctx, op, func(now *Operation, _ time.Time) ([]fact, error) {
+	return l.change(ctx, op, func(now *Operation, at time.Time) ([]fact, error) {
 		if now.CancelRequested || now.State == StateCancelled && !now.AskedInVain() {
 			return nil, nil
 		}
-		return facts(p.String(), CancelRequested{Actor: p.String(), Reason: reason}), nil
+		return l.cancelFacts(now, at, CancelRequested{Actor: p.String(), Reason: reason}), nil
 	})
 }
 

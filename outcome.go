@@ -8,24 +8,23 @@ import "time"
 // class's rule at this moment, or once by a person who confirmed it (rule 6).
 func (m *step) attemptStarted(e AttemptStarted) error {
 	o := &m.op
-	resend := o.OpenAttempts() > 0
+	resend, began := o.OpenAttempts() > 0, m.at
+	if !e.Began.IsZero() {
+		began = e.Began // it is told now, and was then
+	}
 	switch {
 	case o.CancelRequested:
 		return forbidden(o, e, "a cancel was requested")
 	case resend && !o.ResendConfirmed && !o.resendAllowed(m.at):
 		return forbidden(o, e, "an earlier attempt is open and the class does not allow to send again now")
-	case !resend && o.pastNotAfter(m.at):
+	case !resend && o.pastNotAfter(began):
 		return forbidden(o, e, "the intent is older than not_after")
-	case o.unspent() && o.ApprovedUntil.Before(m.at):
+	case o.unspent() && o.ApprovedUntil.Before(began):
 		return forbidden(o, e, "no valid approval")
 	case o.unspent() && o.Contract != e.Contract:
 		return forbidden(o, e, "the contract has changed since it was approved")
 	case !o.BudgetLeft():
 		return forbidden(o, e, "the budget of attempts is spent")
-	}
-	began := m.at
-	if !e.Began.IsZero() {
-		began = e.Began
 	}
 	o.Attempts = append(o.Attempts, Attempt{
 		Number: o.Attempt() + 1, Owner: e.Owner, Status: StatusRunning, StartedAt: began, LeaseUntil: o.leaseEnd(m.at, e.LeaseUntil, resend),

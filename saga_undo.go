@@ -49,11 +49,11 @@ func (l *Ledger) closeStep(ctx context.Context, s *Saga, step *SagaStep) (look, 
 		return look{moved: true}, nil
 	}
 	if !op.State.Terminal() && !op.CancelRequested {
-		op, err = l.change(ctx, op, func(now *Operation, _ time.Time) ([]fact, error) {
+		op, err = l.change(ctx, op, func(now *Operation, at time.Time) ([]fact, error) {
 			if now.CancelRequested || now.State.Terminal() {
 				return nil, nil
 			}
-			return facts(s.By.String(), CancelRequested{Actor: s.By.String(), Reason: s.ID.String() + " goes back"}), nil
+			return l.cancelFacts(now, at, s.goesBack()), nil
 		})
 		if err != nil {
 			return look{}, err
@@ -90,7 +90,7 @@ func (l *Ledger) forestall(ctx context.Context, s *Saga, step *SagaStep) (*Opera
 	}
 	at := l.clock.now()
 	op := NewOperation(r.in, r.p, r.tool.Info(), r.gen, at)
-	c, _, err := l.build(&op, facts(s.By.String(), CancelRequested{Actor: s.By.String(), Reason: s.ID.String() + " goes back"}), at)
+	c, _, err := l.build(&op, l.cancelFacts(&op, at, s.goesBack()), at)
 	if err != nil {
 		return nil, err
 	}
@@ -103,6 +103,11 @@ func (l *Ledger) forestall(ctx context.Context, s *Saga, step *SagaStep) (*Opera
 		return lost.op, err
 	}
 	return stored, nil
+}
+
+// goesBack is why a step's operation is cancelled.
+func (s *Saga) goesBack() CancelRequested {
+	return CancelRequested{Actor: s.By.String(), Reason: s.ID.String() + " goes back"}
 }
 
 // neverAsked is the operation of a step that is refused: it is not there, and
@@ -126,7 +131,7 @@ func (l *Ledger) beginUndo(ctx context.Context, s *Saga, step *SagaStep) (look, 
 	case err != nil:
 		return look{}, err
 	case op == nil:
-		return look{note: "the operation of the step " + step.Name + " is gone: nobody can tell how to undo it; resolve the step", review: true}, nil
+		return step.gone(), nil
 	case op.State == StateCompensated:
 		step.State, step.UndoneAt = SagaStepUndone, l.clock.now()
 		return look{moved: true}, nil
@@ -142,6 +147,11 @@ func (l *Ledger) beginUndo(ctx context.Context, s *Saga, step *SagaStep) (look, 
 	}
 	step.State, step.Undoing = SagaStepUndoing, NewOperationID(s.Tenant, r.in.Tool, r.p.Key)
 	return look{moved: true}, nil
+}
+
+// gone waits for a person where the record of what has to be undone was dropped.
+func (step *SagaStep) gone() look {
+	return look{note: "the operation of the step " + step.Name + " is gone: nobody can tell how to undo it; resolve the step", review: true}
 }
 
 // undoRefused waits for a person where a compensation cannot be asked for.
@@ -196,8 +206,11 @@ func (l *Ledger) followUndo(ctx context.Context, s *Saga, step *SagaStep) (look,
 	}
 	if undo == nil {
 		op, err := l.sagaOperation(ctx, step.Operation)
-		if err != nil || op == nil {
+		switch {
+		case err != nil:
 			return look{}, err
+		case op == nil:
+			return step.gone(), nil
 		}
 		r, err := l.undoIntent(ctx, s, step, op)
 		if err != nil || r == nil {

@@ -48,8 +48,10 @@ type behind struct {
 // that was started anew, or that took the place of the one before.
 type ServerWatcher interface {
 	// OnNewServer has told called whenever another server answers. The store commits
-	// nothing there before it was called. It must not block, nor use the store.
-	OnNewServer(told func())
+	// nothing there before it was called, nor while refusal says why: what was let
+	// through before waits in queues, and is run again. Neither may block, nor use the
+	// store.
+	OnNewServer(told func(), refusal func() error)
 }
 
 func (b *behind) doubt() {

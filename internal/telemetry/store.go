@@ -17,9 +17,9 @@ type store struct {
 }
 
 // OnNewServer implements onceward.ServerWatcher, where the store does.
-func (s *store) OnNewServer(told func()) {
+func (s *store) OnNewServer(told func(), refusal func() error) {
 	if w, ok := s.Store.(onceward.ServerWatcher); ok {
-		w.OnNewServer(told)
+		w.OnNewServer(told, refusal)
 	}
 }
 

@@ -37,6 +37,9 @@ func (s *Store) Commit(ctx context.Context, changes []onceward.Change) (onceward
 	}
 	defer s.session.leave()
 	for try := 1; ; try++ {
+		if err := s.servers.refused(); err != nil {
+			return onceward.Commit{}, err
+		}
 		err := s.commit(ctx, b, &out)
 		if err == nil {
 			return out, nil

@@ -13,17 +13,33 @@ import (
 // another one.
 type servers struct {
 	mu      sync.Mutex
-	readers string // the server of the newest connection of the pool
-	told    func() // nil: nobody asks
+	readers string       // the server of the newest connection of the pool
+	told    func()       // nil: nobody asks
+	refusal func() error // why nothing may be committed; nil: nobody minds
 }
 
 // OnNewServer implements [onceward.ServerWatcher]. A server is known by the instant
 // at which it started. Behind a pooler it is asked for when the connection to the
 // pooler is made.
-func (s *Store) OnNewServer(told func()) {
+func (s *Store) OnNewServer(told func(), refusal func() error) {
 	s.servers.mu.Lock()
 	defer s.servers.mu.Unlock()
-	s.servers.told = told
+	s.servers.told, s.servers.refusal = told, refusal
+}
+
+// refused is why nothing may be committed now.
+//
+// Why here too: batches wait that were let through before the other server was
+// seen, and one whose commit was lost is run again. On a server that has forgotten,
+// its claims would be fresh.
+func (s *servers) refused() error {
+	s.mu.Lock()
+	refusal := s.refusal
+	s.mu.Unlock()
+	if refusal == nil {
+		return nil
+	}
+	return refusal()
 }
 
 // serverOf names the server behind a connection.

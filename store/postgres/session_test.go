@@ -196,3 +196,32 @@ func TestUnreachableServerIsNotDialledForEachCommit(t *testing.T) {
 		t.Errorf("a commit within the pause gives %v, want ledger_unavailable", err)
 	}
 }
+
+// A failover: batches wait that were let through before, and one is run again whose
+// commit was lost. None of them reaches the other server before it was compared.
+func TestNothingIsCommittedToAnotherServerBeforeItIsCompared(t *testing.T) {
+	t.Parallel()
+	s := openInside(t, testdb.Postgres(t))
+	compared := true
+	s.OnNewServer(func() { compared = false }, func() error {
+		if compared {
+			return nil
+		}
+		return onceward.Errorf(onceward.CodeLedgerUnavailable, "not compared yet")
+	})
+	claim(t, s)
+	inside(t, s, func(in *session) {
+		in.server = "one that was"
+		in.drop()
+	})
+	waiting := []onceward.Change{{After: operation()}}
+	for range 3 {
+		if out, err := s.Commit(t.Context(), waiting); !onceward.Is(err, onceward.CodeLedgerUnavailable) {
+			t.Fatalf("a batch on another server gives %+v, %v", out.Results, err)
+		}
+	}
+	compared = true
+	if out, err := s.Commit(t.Context(), waiting); err != nil || !out.Results[0].Applied {
+		t.Fatalf("after the comparison a batch gives %+v, %v", out.Results, err)
+	}
+}
