@@ -138,7 +138,8 @@ func (l *Ledger) Start(ctx context.Context) error {
 	if err := l.LookBehind(ctx); err != nil {
 		return err
 	}
-	return l.firstSwitches(ctx)
+	_, err := l.readSwitches(ctx)
+	return err
 }
 
 // Owner names this process in leases.

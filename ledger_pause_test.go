@@ -112,3 +112,34 @@ func TestACredentialRefusedForManyAtOnceRaisesOneAlarm(t *testing.T) {
 		}
 	})
 }
+
+// A process parked an operation by a commit that came through after the resume
+// had released what was parked by then, and died. Those that are there see to it.
+func TestWhatIsParkedByALateCommitAfterTheResumeGoesOn(t *testing.T) {
+	t.Parallel()
+	onEachStore(t, oncewardtest.NewTool("t.write", onceward.EffectProbedWrite), func(t *testing.T, w *world) {
+		must := func(err error) {
+			t.Helper()
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		must(w.ledger.RefreshSwitches(t.Context()))
+		gone := w.another()
+		must(gone.ledger.PauseTool(t.Context(), onceward.LocalPrincipal(), "t.write", "a try"))
+		must(w.ledger.RefreshSwitches(t.Context()))
+		a, err := gone.submit(`{"id":"a"}`)
+		must(err)
+		gone.kill()
+		// The resume as a process throws it that releases nothing any more.
+		must(w.store.SetSwitch(t.Context(), onceward.ToolSwitch{Tenant: onceward.DefaultTenant, Tool: "t.write", By: "local:operator"}))
+		must(w.ledger.RefreshSwitches(t.Context()))
+		w.pass(time.Second)
+		w.want(a.Operation, onceward.StateReady, 0)
+		w.clock.Advance(time.Minute)
+		must(w.ledger.RefreshSwitches(t.Context()))
+		w.pass(time.Second)
+		w.want(a.Operation, onceward.StateSucceeded, 1)
+		w.wantWrites(1)
+	})
+}

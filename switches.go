@@ -15,7 +15,15 @@ type switches struct {
 	mu     sync.RWMutex
 	paused map[switchKey]ToolSwitch
 	parked map[switchKey]struct{} // tools under whose pause this process parked something since it last released
+	swept  time.Time              // when all tools that were ever paused were taken for such
 }
+
+// sweepEvery is how often what was parked under a pause that is over is looked
+// for, whoever parked it.
+//
+// Why: a commit whose answer was lost may come through late, after the resume had
+// released what was parked by then, and the process that made it may be gone.
+const sweepEvery = time.Minute
 
 type switchKey struct {
 	tenant Tenant
@@ -76,6 +84,23 @@ func (s *switches) park(t Tenant, tool ToolName) {
 	s.parked[switchKey{t, tool}] = struct{}{}
 }
 
+// sweep notes every tool that was ever paused as one under which something may
+// be parked, if that was not done lately.
+func (s *switches) sweep(all []ToolSwitch, now time.Time) {
+	s.mu.Lock()
+	since := now.Sub(s.swept)
+	due := since < 0 || since >= sweepEvery // a clock may have been set back
+	if due {
+		s.swept = now
+	}
+	s.mu.Unlock()
+	for i := range all {
+		if due {
+			s.park(all[i].Tenant, all[i].Tool)
+		}
+	}
+}
+
 // takeResumed returns, in order, the tools under which something was parked
 // and that are not paused, and forgets them.
 func (s *switches) takeResumed() []switchKey {
@@ -101,9 +126,11 @@ func (s *switches) takeResumed() []switchKey {
 // force. A worker calls it at least once a second, so that a pause takes effect
 // on every replica within one, and so does a contract that another one brought.
 func (l *Ledger) RefreshSwitches(ctx context.Context) error {
-	if _, err := l.readSwitches(ctx); err != nil {
+	all, err := l.readSwitches(ctx)
+	if err != nil {
 		return err
 	}
+	l.switches.sweep(all, l.opts.Clock.Now())
 	return errors.Join(l.releaseMissed(ctx), l.refreshTools(ctx))
 }
 
@@ -113,16 +140,6 @@ func (l *Ledger) readSwitches(ctx context.Context) ([]ToolSwitch, error) {
 		l.switches.replace(all)
 	}
 	return all, err
-}
-
-// firstSwitches reads the switches of a process that starts. What an earlier
-// process parked, and did not live to release, the next refresh releases.
-func (l *Ledger) firstSwitches(ctx context.Context) error {
-	all, err := l.readSwitches(ctx)
-	for _, sw := range all {
-		l.switches.park(sw.Tenant, sw.Tool)
-	}
-	return err
 }
 
 // releaseMissed releases what this process parked under a tool that is not
