@@ -93,12 +93,15 @@ func (l *Ledger) cancelFacts(op *Operation, at time.Time, e CancelRequested) []f
 	return append(l.inGap(op, at), facts(e.Actor, e)...)
 }
 
-// unsure refuses a new operation whose lost twin could not be told from it: where
-// tombstones end, what a provider is given as a key depends on when a key was
-// first used.
-func (l *Ledger) unsure(op *Operation, info *ToolInfo, at time.Time) error {
+// unsure refuses a new operation, or a new use of a retired key, whose lost twin
+// could not be told from it: where tombstones end, what a provider is given as a
+// key depends on when a key was first used. An operation that is known is not new.
+func (l *Ledger) unsure(ctx context.Context, op *Operation, info *ToolInfo, at time.Time) error {
 	if !info.tombstonesEnd() || l.gapOver(op, at) == nil {
 		return nil
+	}
+	if there, err := l.writer.Read(ctx, op.ID); err != nil || there != nil && !there.Retired {
+		return err
 	}
 	return &Error{Code: CodeLedgerBehind, Op: "claim operation", OperationID: op.ID,
 		Message: "the ledger was restored, and a lost operation of " + string(op.Tool) + " cannot be looked up: its tombstones end, so that its provider keys depend on the time",

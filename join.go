@@ -144,7 +144,7 @@ func (l *Ledger) claimIn(ctx context.Context, j Join, r *admitted, s starter, st
 	}
 	at := l.clock.now()
 	fresh := NewOperation(r.in, r.p, r.tool.Info(), s.generation, at)
-	if err := l.unsure(&fresh, r.tool.Info(), at); err != nil {
+	if err := l.unsure(ctx, &fresh, r.tool.Info(), at); err != nil {
 		return nil, false, err
 	}
 	var fs []fact

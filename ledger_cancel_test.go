@@ -94,6 +94,24 @@ func TestACancelThatBeatsTheNextAttemptLeavesNothingToSend(t *testing.T) {
 	})
 }
 
+// It stood still between its claim and its first byte.
+func TestAnIntentThatGetsTooOldBeforeItsFirstByteIsNotSent(t *testing.T) {
+	t.Parallel()
+	tool := oncewardtest.NewTool("t.write", onceward.EffectUnsafeWrite, func(i *onceward.ToolInfo) { i.Policy.NotAfter = time.Second })
+	clock := oncewardtest.NewClock()
+	w := newWorldOn(t, onMemory, clock, tool, func(o *onceward.Options) {
+		o.CrashPoint = func(name string) {
+			if name == "dispatch.before_send" {
+				clock.Advance(2 * time.Second)
+			}
+		}
+	})
+	op := w.ask(`{"id":"a"}`).Operation
+	w.work()
+	w.want(op, onceward.StateCancelled, 0)
+	w.wantWrites(0)
+}
+
 func TestOldIntentsOfAPausedToolAreListedAsCancelledAndNeverSent(t *testing.T) {
 	t.Parallel()
 	tool := oncewardtest.NewTool("t.write", onceward.EffectUnsafeWrite, func(i *onceward.ToolInfo) { i.Policy.NotAfter = 72 * time.Hour })

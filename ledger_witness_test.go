@@ -315,10 +315,14 @@ func TestLostOperationWhoseProviderKeyDependsOnTheTimeIsRefused(t *testing.T) {
 	w := newRestorable(t, oncewardtest.NewTool("t.write", onceward.EffectProbedWrite, func(i *onceward.ToolInfo) {
 		i.KeepRecord, i.KeepTombstone = 24*time.Hour, 24*time.Hour
 	}))
+	known := w.ask(`{"id":"known"}`).Operation
 	backup := w.backup()
 	w.ask(`{"id":"lost"}`)
 	w.restore(backup)
 	w.recovered()
+	if again := w.ask(`{"id":"known"}`); again.Decision != onceward.DecisionReplayed || again.Operation.ID != known.ID {
+		t.Errorf("what the ledger knows is answered %s", again.Decision)
+	}
 	if _, err := w.submit(`{"id":"lost"}`); !onceward.Is(err, onceward.CodeLedgerBehind) {
 		t.Fatalf("it is answered %v", err)
 	}

@@ -152,6 +152,13 @@ func TestRule6ResendIsCheckedAtTheMomentOfWriting(t *testing.T) {
 	ready := tell(t, op, edge.Add(-time.Microsecond), onceward.ResendDue{})
 	refused(t, ready, edge, begin, onceward.CodeStateForbids)
 	isState(t, tell(t, ready, edge.Add(-time.Microsecond), begin), onceward.StateEffectPending)
+	late := tell(t, ready, edge.Add(-time.Second), onceward.AttemptStarted{Owner: "r", LeaseUntil: edge.Add(time.Hour)}, onceward.LeaseProlonged{Attempt: 2, Until: edge.Add(time.Hour)})
+	if got := late.Running().LeaseUntil; !got.Equal(edge) {
+		t.Errorf("the re-send may be written until %s, past the window's end at %s", got, edge)
+	}
+	old := sampleOp(onceward.EffectKeyedWrite, onceward.StateReady) // wanted for 48 hours
+	refused(t, old, t0.Add(48*time.Hour+time.Microsecond), begin, onceward.CodeStateForbids)
+	isState(t, tell(t, old, t0.Add(48*time.Hour), begin), onceward.StateEffectPending)
 	for _, c := range []onceward.EffectClass{onceward.EffectProbedWrite, onceward.EffectUnsafeWrite} {
 		op := tell(t, sampleOp(c, onceward.StateEffectPending), t0, unknownAt(1, t0))
 		refused(t, op, t0.Add(time.Second), onceward.ResendDue{}, onceward.CodeStateForbids)

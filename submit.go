@@ -143,7 +143,7 @@ func (l *Ledger) claim(ctx context.Context, in *Intent, t Tool, p *Prepared, s s
 	}
 	at := l.clock.now()
 	op := NewOperation(in, p, t.Info(), s.generation, at)
-	if err := l.unsure(&op, t.Info(), at); err != nil {
+	if err := l.unsure(ctx, &op, t.Info(), at); err != nil {
 		return claimed{}, err
 	}
 	if l.recent.has(op.ID) {
