@@ -303,3 +303,15 @@ func TestAProviderThatIsStillAtItIsAskedAgainUnderTheSameKey(t *testing.T) {
 		}
 	})
 }
+
+func TestAnAnswerThatIsCutIsLookedUpBeforeItIsRecorded(t *testing.T) {
+	t.Parallel()
+	onEachStore(t, oncewardtest.NewTool("t.write", onceward.EffectProbedWrite), func(t *testing.T, w *world) {
+		w.provider.Script(oncewardtest.FaultAnswerCut)
+		op := w.get(w.ask(`{"id":"a"}`).Operation.ID)
+		if op.State != onceward.StateSucceeded || op.Reference == "" || op.RefPending || w.provider.Probes() != 1 {
+			t.Fatalf("it is %s with reference %q after %d look-ups", op.State, op.Reference, w.provider.Probes())
+		}
+		w.want(op, onceward.StateSucceeded, 1)
+	})
+}

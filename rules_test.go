@@ -162,6 +162,7 @@ func TestRule6ResendIsCheckedAtTheMomentOfWriting(t *testing.T) {
 	for _, c := range []onceward.EffectClass{onceward.EffectProbedWrite, onceward.EffectUnsafeWrite} {
 		op := tell(t, sampleOp(c, onceward.StateEffectPending), t0, unknownAt(1, t0))
 		refused(t, op, t0.Add(time.Second), onceward.ResendDue{}, onceward.CodeStateForbids)
+		refused(t, op, t0.Add(time.Second), onceward.ReplayRequested{Actor: "p", Reason: "r"}, onceward.CodeConfirmationNeeded)
 	}
 }
 
@@ -220,6 +221,8 @@ func TestRule10AWaitingOperationHasNoAttemptAndNeedsItsApproval(t *testing.T) {
 	refused(t, op, t0, begin, onceward.CodeStateForbids)
 	yes := tell(t, op, t0, onceward.ApprovalGranted{Actor: "p", Until: t0.Add(time.Hour)})
 	refused(t, yes, t0.Add(2*time.Hour), begin, onceward.CodeStateForbids) // expired
+	other := onceward.AttemptStarted{Owner: "r", LeaseUntil: t0.Add(5 * time.Second), Contract: "v2"}
+	refused(t, yes, t0, other, onceward.CodeStateForbids)
 	refused(t, tell(t, yes, t0, onceward.ApprovalVoided{Reason: "edited"}), t0, begin, onceward.CodeStateForbids)
 	started := tell(t, yes, t0, begin)
 	refused(t, tell(t, started, t0, unknownAt(1, t0)), t0, onceward.ApprovalVoided{}, onceward.CodeStateForbids)
