@@ -37,7 +37,7 @@ func (s *signed) verifier() *Verifier { return &Verifier{Scheme: s.Scheme, Toler
 func (s *signed) at() time.Time { return time.Unix(s.At, 0) }
 
 // deliveries reads what testdata/sign.mjs made, and two that no library makes.
-func deliveries(t *testing.T) []signed {
+func deliveries(t testing.TB) []signed {
 	t.Helper()
 	data, err := os.ReadFile("testdata/senders.json")
 	if err != nil {
@@ -50,7 +50,7 @@ func deliveries(t *testing.T) []signed {
 	return all
 }
 
-func parseSigned(t *testing.T, data []byte) []signed {
+func parseSigned(t testing.TB, data []byte) []signed {
 	t.Helper()
 	var all []signed
 	if err := json.Unmarshal(data, &all); err != nil {
