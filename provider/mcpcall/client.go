@@ -162,7 +162,7 @@ type upstream struct {
 	client *Client
 
 	mu      sync.Mutex
-	server  Server
+	server  Server // Env and Headers under mu; everything else stays as it is
 	session *session
 	opening chan struct{} // closed once whoever connects is done; nil: nobody does
 	listed  time.Time
@@ -178,15 +178,14 @@ type session struct {
 }
 
 func (u *upstream) sameAs(s *Server) bool {
-	u.mu.Lock()
-	defer u.mu.Unlock()
 	return u.server.URL == s.URL && u.server.Dir == s.Dir && slices.Equal(u.server.Command, s.Command)
 }
 
+// update takes over what may change while sessions go on.
 func (u *upstream) update(s Server) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.server = s
+	u.server.Env, u.server.Headers = s.Env, s.Headers
 }
 
 func (u *upstream) name() string { return u.server.Name }

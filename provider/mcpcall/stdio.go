@@ -26,8 +26,11 @@ func (u *upstream) connectCommand(ctx context.Context) (*session, error) {
 	cmd := exec.CommandContext(context.WithoutCancel(ctx), u.server.Command[0], u.server.Command[1:]...)
 	cmd.Dir = u.server.Dir
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME")}
-	if u.server.Env != nil {
-		ours, err := u.server.Env()
+	u.mu.Lock()
+	env := u.server.Env
+	u.mu.Unlock()
+	if env != nil {
+		ours, err := env()
 		if err != nil {
 			return nil, err
 		}
