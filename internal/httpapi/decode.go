@@ -216,7 +216,7 @@ func decodeText(n *onceward.Node, into reflect.Value, path string, f *field) err
 		return misplaced(onceward.CodeTooLarge, n, fmt.Sprintf("%s is longer than %d bytes", path, f.max), "shorten it")
 	}
 	switch {
-	case f.label && !plain(s):
+	case f.label && !onceward.PlainLine(s):
 		return misplaced(onceward.CodeInvalidRequest, n, path+" has "+notPlain, labelHint)
 	case f.label && s != "" && strings.TrimSpace(s) == "":
 		return misplaced(onceward.CodeInvalidRequest, n, path+" is blank", "leave it out, or send visible text")
@@ -235,13 +235,6 @@ func printable(s string) bool {
 		}
 	}
 	return true
-}
-
-// plain reports whether s is text of one line that looks the same to whoever
-// reads it: no control character, no line break, and nothing that is invisible
-// or turns the text around it round.
-func plain(s string) bool {
-	return !strings.ContainsFunc(s, func(r rune) bool { return onceward.Hidden(r) || r == '\n' || r == '\t' })
 }
 
 // What is said of a label that is not plain.

@@ -1,6 +1,10 @@
 package httpapi
 
-import "time"
+import (
+	"time"
+
+	"github.com/onceward/onceward"
+)
 
 // Limits of a request. docs/reference/http.md lists them.
 const (
@@ -12,7 +16,7 @@ const (
 	// QueryBytesMax is the longest query string.
 	QueryBytesMax = 8 << 10
 	// LabelBytesMax is the longest run, correlation ID or claim token.
-	LabelBytesMax = 255
+	LabelBytesMax = onceward.LabelBytesMax
 	// ReferenceBytesMax is the longest reference of an effect.
 	ReferenceBytesMax = 1 << 10
 	// ReasonBytesMax is the longest reason or sentence given by a person.

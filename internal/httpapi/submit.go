@@ -98,15 +98,10 @@ func (c *call) optional(name string) *string {
 
 // checkLabel holds a query parameter to what the same member of a body may be.
 func checkLabel(name string, value *string) error {
-	switch {
-	case value == nil:
+	if value == nil {
 		return nil
-	case len(*value) > LabelBytesMax:
-		return onceward.Errorf(onceward.CodeTooLarge, "%s is longer than %d bytes", name, LabelBytesMax)
-	case !plain(*value) || strings.ToValidUTF8(*value, "") != *value:
-		return &onceward.Error{Code: onceward.CodeInvalidRequest, Message: name + " has " + notPlain + ", or is not UTF-8", Hint: labelHint}
 	}
-	return nil
+	return onceward.CheckLabel(name, *value)
 }
 
 // callerKey reads the caller's key from the header and from the body; empty if

@@ -172,6 +172,19 @@ func TestKeyIsTheCallersOrWhatItDoesWithinARun(t *testing.T) {
 	}
 }
 
+func TestRunIsHeldToTheRuleOfEveryDoor(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	s := w.client("2025-11-25", headers{"Authorization": "Bearer ada"})
+	for run, refused := range map[string]bool{strings.Repeat("r", onceward.LabelBytesMax): false, strings.Repeat("r", onceward.LabelBytesMax+1): true, "a\x00b": true, "a\u202eb": true} {
+		before := w.provider.Writes()
+		res := w.call(s, letters, `{"to":"x"}`, mcp.Meta{MetaPrefix + "run": run})
+		if res.IsError != refused || (w.provider.Writes() == before) != refused {
+			t.Errorf("a run of %d bytes is answered %s", len(run), text(res))
+		}
+	}
+}
+
 func TestAnotherPrincipalGetsTheStatusAndNotTheResult(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -14,9 +14,6 @@ const (
 	correlationHeader = "Onceward-Correlation-Id"
 )
 
-// labelBytesMax is the longest run or correlation ID.
-const labelBytesMax = 200
-
 // intent is what the call asks for. Its key is, in this order: what the
 // contract derives from the arguments; the caller's; the digest of the material
 // arguments within a run. The IDs of messages, sessions and a model's calls are
@@ -36,7 +33,7 @@ func (c *call) intent(tool onceward.Tool, o *offer) (*onceward.Intent, error) {
 	if in.CorrelationID, err = c.label("correlation_id", correlationHeader); err != nil {
 		return nil, err
 	}
-	if s, ok := c.meta["traceparent"].(string); ok && len(s) <= labelBytesMax {
+	if s, ok := c.meta["traceparent"].(string); ok && len(s) <= onceward.LabelBytesMax {
 		in.TraceParent = s
 	}
 	if in.CallerKey == "" && tool.Info().KeyFromCaller {
@@ -98,8 +95,5 @@ func (c *call) label(name, header string) (string, error) {
 		}
 		s = text
 	}
-	if len(s) > labelBytesMax {
-		return "", onceward.Errorf(onceward.CodeInvalidRequest, "%s is longer than %d bytes", name, labelBytesMax)
-	}
-	return s, nil
+	return s, onceward.CheckLabel(name, s)
 }

@@ -42,6 +42,9 @@ func (x *exchange) answer(a *onceward.Answer, s *sink) error {
 		}
 		return &onceward.Error{Code: onceward.CodeResultNotKept, OperationID: op.ID, Message: referenced("it is done", op)}
 	case onceward.StateFailed:
+		if !x.who.SeesResult(op) {
+			break
+		}
 		if r, ok := s.answer(); ok {
 			x.write(&r)
 			return nil
@@ -65,12 +68,8 @@ func referenced(message string, op *onceward.Operation) string {
 }
 
 // refusal is the answer with which the provider refused the last attempt, as the
-// record has it; nil if there was none, if not all of it is kept, or if it is not
-// the caller's to see.
+// record has it; nil if there was none, or if not all of it is kept.
 func (x *exchange) refusal(op *onceward.Operation) *onceward.Result {
-	if !x.who.SeesResult(op) {
-		return nil
-	}
 	records, err := x.opts.Ledger.Timeline(x.req.Context(), x.who, op.ID)
 	if err != nil {
 		return nil

@@ -136,6 +136,7 @@ type world struct {
 	*shop
 	URL    string // of the proxy, /proxy/shop included
 	ledger *onceward.Ledger
+	held   *proxy.Held
 	file   string // of the ledger
 	stop   func()
 }
@@ -175,6 +176,7 @@ func (w *world) open(t testing.TB, source string) {
 		t.Fatal(err)
 	}
 	held := &proxy.Held{}
+	w.held = held
 	env := func(name string) (string, bool) { return "own-secret-of-the-contract", name == "SHOP_KEY" }
 	opts := contract.Options{Held: held, ByteTail: contract.NoByteTail, Env: env}
 	set, err := contract.LoadDir([]string{path}, opts)

@@ -95,12 +95,12 @@ func (x *exchange) ask(in onceward.Intent, ids []onceward.OperationID) error {
 	for {
 		select {
 		case <-s.moved:
-			if status, header, live := s.streaming(); live {
+			if status, header, live := s.streaming(); live && x.mayHear(ids[0]) {
 				x.stream(s, ids[0], status, header)
 				return nil
 			}
 		case t := <-done:
-			if status, header, live := s.streaming(); live {
+			if status, header, live := s.streaming(); live && x.mayHear(ids[0]) {
 				x.stream(s, ids[0], status, header)
 				return nil
 			}
@@ -114,6 +114,14 @@ func (x *exchange) ask(in onceward.Intent, ids []onceward.OperationID) error {
 			return x.answer(t.answer, s)
 		}
 	}
+}
+
+// mayHear reports whether the answer of an operation may be handed on while it
+// comes: another attempt may be heard by whoever waits then, and it is not his
+// operation. What cannot be looked up is answered from the record.
+func (x *exchange) mayHear(id onceward.OperationID) bool {
+	op, err := x.opts.Ledger.Get(x.req.Context(), x.who, id, 0)
+	return err == nil && x.who.SeesResult(op)
 }
 
 // body reads the request's body; nil if it is empty.
@@ -143,13 +151,7 @@ func callerKey(h http.Header) (onceward.Key, error) {
 	return onceward.ParseCallerKey(lines)
 }
 
-// labelBytesMax is the longest run or correlation ID, as in the HTTP API.
-const labelBytesMax = 255
-
 func label(h http.Header, name string) (string, error) {
 	v := h.Get(name)
-	if len(v) > labelBytesMax || strings.ContainsFunc(v, func(r rune) bool { return r < ' ' || r > '~' }) {
-		return "", onceward.Errorf(onceward.CodeInvalidRequest, "%s is longer than %d bytes, or not visible ASCII", name, labelBytesMax)
-	}
-	return v, nil
+	return v, onceward.CheckLabel(name, v)
 }

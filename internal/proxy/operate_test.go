@@ -2,6 +2,7 @@ package proxy_test
 
 import (
 	"bytes"
+	"context"
 	"net/http"
 	"os"
 	"strings"
@@ -300,5 +301,69 @@ func TestAnotherPrincipalsAnswerIsNotShown(t *testing.T) {
 		if strings.Contains(r.Header.Get("Authorization"), "ow_") || r.Header.Get("Onceward-Token") != "" {
 			t.Errorf("a token of ours went to the upstream: %v", r.Header)
 		}
+	}
+}
+
+func TestWhatComesInPartsIsNotShownToAnotherPrincipalEither(t *testing.T) {
+	t.Parallel()
+	for kind, answer := range map[string]func(http.ResponseWriter, *http.Request, string) bool{
+		"a stream": func(rw http.ResponseWriter, _ *http.Request, _ string) bool {
+			rw.Header().Set("Content-Type", "text/event-stream")
+			_, _ = rw.Write([]byte("data: private\n\n"))
+			return true
+		},
+		"a refusal": func(rw http.ResponseWriter, _ *http.Request, _ string) bool {
+			rw.WriteHeader(402)
+			_, _ = rw.Write([]byte("private"))
+			return true
+		},
+	} {
+		w := newWorld(t, setting{})
+		cut, tries := make(chan struct{}), 0
+		w.answer = func(rw http.ResponseWriter, req *http.Request, body string) bool {
+			if tries++; tries == 1 {
+				<-cut
+				panic(http.ErrAbortHandler) // it is sent again: the contract's key is kept
+			}
+			return answer(rw, req, body)
+		}
+		owner := onceward.LocalPrincipal()
+		issue := func(name string) string {
+			_, secret, err := w.ledger.IssueToken(t.Context(), owner, onceward.TokenRequest{Subject: name, Scope: onceward.Scope{Roles: []onceward.Role{onceward.RoleCaller}}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return secret
+		}
+		one, two := issue("one"), issue("two")
+		key, err := onceward.DeriveKey([]string{"shared"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		id := onceward.NewOperationID(onceward.DefaultTenant, "shop.orders.create", key)
+		waits := func() bool { return w.held.Tap(id) != nil }
+		ctx, hangUp := context.WithCancel(t.Context())
+		gone := make(chan struct{})
+		go func() {
+			defer close(gone)
+			req, _ := http.NewRequestWithContext(ctx, http.MethodPost, w.URL+"/v1/orders", strings.NewReader(`{"meta":{"order":"shared"},"cents":4200}`))
+			req.Header.Set("Content-Type", "application/json")
+			req.Header.Set("Onceward-Token", one)
+			if res, err := http.DefaultClient.Do(req); err == nil {
+				_ = res.Body.Close()
+			}
+		}()
+		until(t, "the first attempt is under way", func() bool { return len(w.requests()) == 1 })
+		hangUp()
+		<-gone
+		until(t, "the first one is gone", func() bool { return !waits() })
+		told := make(chan got, 1)
+		go func() { told <- w.order(t, "shared", "Onceward-Token", two) }()
+		until(t, "the second one waits", waits)
+		close(cut)
+		if a := <-told; strings.Contains(a.body, "private") || a.status == 200 || a.status == 402 {
+			t.Errorf("%s: the second one is answered %d %s", kind, a.status, a.body)
+		}
+		w.stop()
 	}
 }
