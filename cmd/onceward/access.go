@@ -130,7 +130,7 @@ func (a *access) guarded(e *engine, log *slog.Logger) (*guarded, error) {
 	if err != nil {
 		return nil, err
 	}
-	tools, err := a.cfg.gateway(e.ledger, e.mcp, log, who.Authenticate)
+	tools, err := a.cfg.gateway(e.ledger, e.mcp, e.client.Relay(), log, who.Authenticate)
 	if err != nil {
 		return nil, err
 	}

@@ -73,7 +73,7 @@ func serveMCP(ctx context.Context, c *cobra.Command, cfg config) error {
 	if err != nil {
 		return err
 	}
-	g, err := cfg.gateway(e.ledger, e.mcp, log, nil)
+	g, err := cfg.gateway(e.ledger, e.mcp, e.client.Relay(), log, nil)
 	if err != nil {
 		return errors.Join(err, e.close(cfg.Drain))
 	}
@@ -90,8 +90,8 @@ type nopCloser struct{ io.Writer }
 func (nopCloser) Close() error { return nil }
 
 // gateway is what serves tools, as the configuration says.
-func (cfg *config) gateway(l *onceward.Ledger, servers *mcpServers, log *slog.Logger, who func(*http.Request) (onceward.Principal, error)) (*mcpgateway.Gateway, error) {
-	opts := mcpgateway.Options{Ledger: l, Upstreams: servers, Log: log, Authenticate: who, Refuse: httpapi.WriteProblem, Version: versionText(), AnswerWithin: cfg.MCP.AnswerWithin,
+func (cfg *config) gateway(l *onceward.Ledger, servers *mcpServers, onward mcpgateway.Onward, log *slog.Logger, who func(*http.Request) (onceward.Principal, error)) (*mcpgateway.Gateway, error) {
+	opts := mcpgateway.Options{Ledger: l, Upstreams: servers, Onward: onward, Log: log, Authenticate: who, Refuse: httpapi.WriteProblem, Version: versionText(), AnswerWithin: cfg.MCP.AnswerWithin,
 		Trusts: func(p onceward.Principal) bool { return slices.Contains(cfg.MCP.Trusted, p.String()) }}
 	if o := cfg.MCP.OAuth; o != nil && who != nil {
 		tokens, err := o.accessTokens(log)

@@ -44,9 +44,18 @@ type Options struct {
 	// metadata of the protected resource, and challenges, say it to clients.
 	OAuth     *OAuth
 	Upstreams Upstreams // MCP servers behind this one; nil: none
+	// Onward sends what is relayed to servers on HTTP; needed with Upstreams.
+	Onward Onward
 	// Trusts says of whose clients an answer to a question counts as a person's;
 	// nil: of nobody's, so that approvals are asked for out of band.
 	Trusts func(onceward.Principal) bool
+}
+
+// Onward sends a request with credentials of ours. It follows no redirect, keeps
+// the rules of egress, and hands back no credential that an answer echoes. The
+// caller closes the answer's body.
+type Onward interface {
+	Do(req *http.Request, ours []onceward.HeaderField) (*http.Response, error)
 }
 
 // OAuth is what clients are told of where to get a token.
@@ -64,8 +73,7 @@ type Gateway struct {
 	log    *slog.Logger
 	mcp    *mcp.Server
 	http   http.Handler
-	onward *http.Client // to servers, of what changes nothing
-	seal   [32]byte     // of sessions that are relayed, and of questions
+	seal   [32]byte // of sessions that are relayed, and of questions
 	asked  questions
 	lists  *Lists
 }
@@ -77,6 +85,8 @@ func New(opts Options) (*Gateway, error) {
 	switch {
 	case opts.Ledger == nil:
 		return nil, onceward.Errorf(onceward.CodeConfigInvalid, "an MCP gateway needs a ledger")
+	case opts.Upstreams != nil && opts.Onward == nil:
+		return nil, onceward.Errorf(onceward.CodeConfigInvalid, "an MCP gateway before other servers needs a way to send to them")
 	case opts.AnswerWithin < 0 || opts.AnswerWithin > onceward.MaxWait:
 		return nil, onceward.Errorf(onceward.CodeConfigInvalid, "calls cannot be answered within %s: it is at most %s", opts.AnswerWithin, onceward.MaxWait)
 	}
@@ -91,7 +101,7 @@ func New(opts Options) (*Gateway, error) {
 	if opts.Authenticate == nil {
 		opts.Authenticate = func(*http.Request) (onceward.Principal, error) { return onceward.LocalPrincipal(), nil }
 	}
-	g := &Gateway{opts: opts, ledger: opts.Ledger, log: opts.Log, onward: onwardClient()}
+	g := &Gateway{opts: opts, ledger: opts.Ledger, log: opts.Log}
 	rand.Read(g.seal[:]) // never fails (crypto/rand)
 	g.mcp = mcp.NewServer(&mcp.Implementation{Name: "onceward", Title: "Onceward", Version: cmp.Or(opts.Version, "devel")}, &mcp.ServerOptions{
 		Instructions: instructions,

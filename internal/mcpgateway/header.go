@@ -45,9 +45,12 @@ func (g *Gateway) agrees(req *http.Request, who onceward.Principal, scope string
 		return nil, nil
 	}
 	body, err := peek(req)
-	var m message
-	if err != nil || json.Unmarshal(body, &m) != nil {
+	if err != nil || len(body) > BodyBytesMax {
 		return nil, nil // the SDK says what is wrong with it
+	}
+	var m message
+	if err := json.Unmarshal(body, &m); err != nil {
+		return m.ID, unreadable(err)
 	}
 	if _, err := onceward.ParseJSON(body); err != nil { // such as a member that stands twice
 		return m.ID, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "the body is no single message: " + err.Error()}
@@ -65,6 +68,16 @@ func headersOnce(header http.Header) error {
 		if len(header.Values(name)) > 1 {
 			return headerMismatch("%s stands more than once", name)
 		}
+	}
+	return nil
+}
+
+// versionAgrees refuses a version header that is not the body's version: by it
+// everybody on the way tells the era, and so which headers have to be there.
+func versionAgrees(header http.Header, m *message) error {
+	said, _ := m.Params.Meta[metaVersion].(string)
+	if said != "" && said != header.Get(versionHeader) {
+		return headerMismatch("%s does not name the version of the body", versionHeader)
 	}
 	return nil
 }

@@ -94,13 +94,7 @@ func (o *object) drop(name string) {
 }
 
 // put is set with a value that is marshalled. What is put always can be.
-func (o *object) put(name string, value any) {
-	raw, err := marshal(value)
-	if err != nil {
-		panic("mcpgateway: a value does not marshal: " + err.Error())
-	}
-	o.set(name, raw)
-}
+func (o *object) put(name string, value any) { o.set(name, mustMarshal(value)) }
 
 // setMeta puts a member into _meta.
 func (o *object) setMeta(name string, value json.RawMessage) error {

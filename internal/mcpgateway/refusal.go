@@ -93,3 +93,8 @@ func rpcError(err error) error {
 func unknownTool(name string) error {
 	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "unknown tool " + onceward.Visible(name[:min(len(name), 128)])}
 }
+
+// unreadable refuses a body that is no message of the protocol.
+func unreadable(err error) error {
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "the body is no message: " + err.Error()}
+}

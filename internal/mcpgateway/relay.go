@@ -8,8 +8,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -21,18 +19,12 @@ import (
 
 // relayHeaders pass from a client to the server behind. A caller's credentials,
 // cookies and origin are not among them.
-var relayHeaders = []string{"Accept", "Content-Type", "Mcp-Protocol-Version", "Mcp-Method", "Mcp-Name", "Last-Event-Id", "Traceparent", "Tracestate"}
+var relayHeaders = []string{"Accept", "Mcp-Protocol-Version", "Mcp-Method", "Mcp-Name", "Last-Event-Id", "Traceparent", "Tracestate"}
 
 // answerHeaders pass back.
 var answerHeaders = []string{"Content-Type", "Cache-Control", "Retry-After", "Allow"}
 
 const sessionHeader = "Mcp-Session-Id"
-
-// onwardClient follows no redirect: a POST that is sent again elsewhere is the
-// last thing to invite.
-func onwardClient() *http.Client {
-	return &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone(), CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-}
 
 // server finds a server behind this one.
 func (g *Gateway) server(name string) *Upstream {
@@ -40,55 +32,6 @@ func (g *Gateway) server(name string) *Upstream {
 		if s.Name == name {
 			return &s
 		}
-	}
-	return nil
-}
-
-// message is a JSON-RPC message of a client.
-type message struct {
-	ID     json.RawMessage
-	Method string
-	Params struct {
-		Name      string
-		TaskID    string
-		Arguments json.RawMessage
-		Meta      map[string]any
-	}
-}
-
-// UnmarshalJSON implements json.Unmarshaler: member names are matched exactly.
-//
-// Why not struct tags: encoding/json takes "Method" for "method", and the later
-// of both counts. A server that goes by the exact name would then run a call that
-// was let pass here for another message.
-func (m *message) UnmarshalJSON(raw []byte) error {
-	o, err := readObject(raw)
-	if err != nil {
-		return err
-	}
-	m.ID = o.get("id")
-	if err := unmarshalMember(o, "method", &m.Method); err != nil {
-		return err
-	}
-	params := o.get("params")
-	if len(params) == 0 || string(params) == "null" {
-		return nil
-	}
-	if o, err = readObject(params); err != nil {
-		return fmt.Errorf("read params: %w", err)
-	}
-	m.Params.Arguments = o.get("arguments")
-	return errors.Join(unmarshalMember(o, "name", &m.Params.Name), unmarshalMember(o, "taskId", &m.Params.TaskID), unmarshalMember(o, "_meta", &m.Params.Meta))
-}
-
-// unmarshalMember reads a member, if it is there.
-func unmarshalMember(o *object, name string, into any) error {
-	raw := o.get(name)
-	if len(raw) == 0 {
-		return nil
-	}
-	if err := json.Unmarshal(raw, into); err != nil {
-		return fmt.Errorf("read %s: %w", name, err)
 	}
 	return nil
 }
@@ -102,8 +45,18 @@ func (g *Gateway) relay(w http.ResponseWriter, req *http.Request, who onceward.P
 		http.Error(w, "no such session", http.StatusNotFound)
 		return
 	}
-	if req.Method != http.MethodPost {
+	switch req.Method {
+	case http.MethodPost:
+	case http.MethodGet, http.MethodDelete: // the session's stream, and its end
+		if err := mayRelay(who, ""); err != nil {
+			r.opts.Refuse(w, req, err)
+			return
+		}
 		r.pass(nil, nil)
+		return
+	default:
+		w.Header().Set("Allow", "GET, POST, DELETE")
+		r.opts.Refuse(w, req, onceward.Errorf(onceward.CodeMethodNotAllowed, "the protocol has no %s", onceward.Visible(req.Method[:min(len(req.Method), 16)])))
 		return
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, req.Body, BodyBytesMax))
@@ -123,8 +76,8 @@ func (g *Gateway) relay(w http.ResponseWriter, req *http.Request, who onceward.P
 		return
 	}
 	var m message
-	if err := json.Unmarshal(body, &m); err != nil && m.Method == "tools/call" {
-		r.refuse(http.StatusBadRequest, m.ID, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "the parameters cannot be read"})
+	if err := json.Unmarshal(body, &m); err != nil {
+		r.refuse(http.StatusBadRequest, m.ID, unreadable(err))
 		return
 	}
 	r.post(&m, body)
@@ -143,6 +96,10 @@ type relayed struct {
 // post decides about one message.
 func (r *relayed) post(m *message, body []byte) {
 	if err := headersOnce(r.req.Header); err != nil {
+		r.refuse(http.StatusBadRequest, m.ID, err)
+		return
+	}
+	if err := versionAgrees(r.req.Header, m); err != nil {
 		r.refuse(http.StatusBadRequest, m.ID, err)
 		return
 	}
@@ -167,6 +124,9 @@ func (r *relayed) post(m *message, body []byte) {
 		r.pass(body, func(raw json.RawMessage) json.RawMessage { return r.rewrite(raw, m.ID) })
 	case methodTaskGet, methodTaskUpdate, methodTaskCancel:
 		r.aboutTask(m, body)
+	case methodTaskList:
+		// Why not: to the server we are one client, so it would list everybody's.
+		r.refuse(http.StatusOK, m.ID, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "tasks are not listed here: they may be other principals'"})
 	case methodDiscover:
 		r.pass(body, func(raw json.RawMessage) json.RawMessage { return offerTasks(raw, m.ID) })
 	default:
@@ -201,6 +161,10 @@ func mayRelay(who onceward.Principal, method string) error {
 
 // call makes a call an operation, or passes it if it only reads.
 func (r *relayed) call(m *message, body []byte) {
+	if !m.asks() {
+		r.refuse(http.StatusBadRequest, nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "a call has an ID, a text or a number: without one its answer would be lost"})
+		return
+	}
 	if named := r.req.Header.Get(nameHeader); (named != "" || r.modern()) && named != m.Params.Name {
 		r.refuse(http.StatusBadRequest, m.ID, headerMismatch("Mcp-Name names another tool than the body"))
 		return
@@ -240,12 +204,12 @@ func (r *relayed) refuse(status int, id json.RawMessage, err error) {
 // pass sends a message on and streams the answer back. edit changes each message
 // of the answer; nil: none.
 func (r *relayed) pass(body []byte, edit func(json.RawMessage) json.RawMessage) {
-	out, err := r.onwardRequest(r.req.Context(), body)
+	out, ours, err := r.onwardRequest(r.req.Context(), body)
 	if err != nil {
 		r.opts.Refuse(r.w, r.req, onceward.Errorf(onceward.CodeProviderUnreachable, "the MCP server %s cannot be asked", r.upstream.Name))
 		return
 	}
-	res, err := r.onward.Do(out)
+	res, err := r.opts.Onward.Do(out, ours)
 	if err != nil {
 		r.log.Warn("an MCP server cannot be reached", "server", r.upstream.Name, "error", err)
 		r.opts.Refuse(r.w, r.req, onceward.Errorf(onceward.CodeProviderUnreachable, "the MCP server %s cannot be reached", r.upstream.Name))
@@ -268,15 +232,20 @@ func (r *relayed) pass(body []byte, edit func(json.RawMessage) json.RawMessage) 
 	r.edited(res, edit)
 }
 
-func (r *relayed) onwardRequest(ctx context.Context, body []byte) (*http.Request, error) {
-	out, err := http.NewRequestWithContext(ctx, r.req.Method, r.upstream.URL, bytes.NewReader(body))
-	if err != nil {
-		return nil, err
+// onwardRequest is what is sent on, and the credentials of ours to send it with.
+func (r *relayed) onwardRequest(ctx context.Context, body []byte) (out *http.Request, ours []onceward.HeaderField, err error) {
+	if out, err = http.NewRequestWithContext(ctx, r.req.Method, r.upstream.URL, bytes.NewReader(body)); err != nil {
+		return nil, nil, err
 	}
 	for _, name := range relayHeaders {
 		if v := r.req.Header.Get(name); v != "" {
 			out.Header.Set(name, v)
 		}
+	}
+	if r.req.Method == http.MethodPost {
+		// Why not the caller's: a charset there would have the server read other
+		// words than those that were let pass.
+		out.Header.Set("Content-Type", "application/json")
 	}
 	for name, values := range r.req.Header {
 		if strings.HasPrefix(name, paramHeaderPrefix) {
@@ -286,14 +255,10 @@ func (r *relayed) onwardRequest(ctx context.Context, body []byte) (*http.Request
 	if r.session != "" {
 		out.Header.Set(sessionHeader, r.session)
 	}
-	if r.upstream.Headers == nil {
-		return out, nil
+	if r.upstream.Headers != nil {
+		ours, err = r.upstream.Headers()
 	}
-	ours, err := r.upstream.Headers()
-	for _, h := range ours {
-		out.Header.Set(h.Name, h.Value)
-	}
-	return out, err
+	return out, ours, err
 }
 
 // stream copies as it comes.

@@ -22,6 +22,7 @@ const (
 	methodTaskGet    = "tasks/get"
 	methodTaskUpdate = "tasks/update"
 	methodTaskCancel = "tasks/cancel"
+	methodTaskList   = "tasks/list" // of 2025-11-25
 )
 
 // codeMissingCapability is the protocol's.

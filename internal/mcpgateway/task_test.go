@@ -348,6 +348,11 @@ func TestServerBehindMayAnswerWithATaskOfOursAndKeepsItsOwn(t *testing.T) {
 	if _, after := d.seen(); after != before+1 || !strings.Contains(own, `"T 7/ü"`) || !strings.Contains(own, `"status":"completed"`) {
 		t.Errorf("the server's own task was asked for %d times, and is answered %s", after-before, own)
 	}
+	for _, who := range []string{"ada", "ben"} { // the server would list everybody's: we are one client to it
+		if _, _, answer := w.post(path, who, "", `{"jsonrpc":"2.0","id":1,"method":"tasks/list"}`); !strings.Contains(answer, "-32601") || !strings.Contains(answer, "not listed") {
+			t.Errorf("%s is shown tasks: %s", who, answer)
+		}
+	}
 	if calls, _ := d.seen(); calls != 1 {
 		t.Errorf("%d calls", calls)
 	}

@@ -106,11 +106,16 @@ func (g *Gateway) offersOf(ctx context.Context, who onceward.Principal, s *Upstr
 	}
 	for _, t := range tools {
 		known[t.Name] = true
+		if t.Name == StatusTool && scope != "" {
+			continue // the name is taken
+		}
 		o := offer{server: s.Name, tool: t.Name, raw: t.Raw}
 		unlisted := contracts[s.Name+unlistedSuffix]
 		switch i := listed[onceward.MCPTool{Server: s.Name, Tool: t.Name}]; {
 		case i != nil:
 			o.name, o.info, o.pass = name(t.Name, string(i.Name)), i, passes(i)
+		case scope == "" && contracts[s.Name+"."+t.Name] != nil:
+			continue // by this name a contract is called, which is for another tool
 		case t.ReadOnly && (s.PassReads || s.AskFirst):
 			o.name, o.pass = name(t.Name, s.Name+"."+t.Name), true
 		case s.AskFirst && unlisted != nil:

@@ -36,12 +36,13 @@ type desk struct {
 	headers     []http.Header
 	description string
 	output      string // the tool's outputSchema; empty: any object
+	more        string // tools before the others, each with a comma behind
 	fail        int    // status that answers createTicket, after its effect; 0: none
 }
 
 const (
 	deskResult = `{"content":[{"type":"text","text":"made <&>","mood":"good"}],"structuredContent":{"id":"T-1","price":1.00},"_meta":{"theirs":{"deep":[1.0]}},"novelty":{"b":1,"a":2}}`
-	deskTools  = `{"tools":[{"name":"createTicket","title":"Create","description":%s,"inputSchema":{"type":"object","properties":{"id":{"type":"string"}}},"outputSchema":%s,"icons":[{"src":"data:,x"}],"annotations":{"readOnlyHint":true,"title":"T"},"novelty":{"z":1.50}},` +
+	deskTools  = `{"tools":[%s{"name":"createTicket","title":"Create","description":%s,"inputSchema":{"type":"object","properties":{"id":{"type":"string"}}},"outputSchema":%s,"icons":[{"src":"data:,x"}],"annotations":{"readOnlyHint":true,"title":"T"},"novelty":{"z":1.50}},` +
 		`{"name":"listTickets","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}},{"name":"dropAll","inputSchema":{"type":"object"}}]}`
 )
 
@@ -63,7 +64,7 @@ func (d *desk) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		w.Header().Set("Mcp-Session-Id", "s1")
 		answer("result", `{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"desk","version":"1"}}`)
 	case m.Method == "tools/list":
-		answer("result", fmt.Sprintf(deskTools, mustMarshal("Open a ticket"+d.description), cmp.Or(d.output, `{"type":"object"}`)))
+		answer("result", fmt.Sprintf(deskTools, d.more, mustMarshal("Open a ticket"+d.description), cmp.Or(d.output, `{"type":"object"}`)))
 	case m.Method == "tools/call" && m.Params.Name == "listTickets":
 		answer("result", fmt.Sprintf(`{"content":[],"structuredContent":{"n":%d}}`, len(d.tickets)))
 	case m.Method == "tools/call":
@@ -94,6 +95,20 @@ func (d *desk) made() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return len(d.tickets)
+}
+
+// requests counts all that ever came.
+func (d *desk) requests() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return len(d.headers)
+}
+
+// last is the header of the newest request.
+func (d *desk) last() http.Header {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.headers[len(d.headers)-1]
 }
 
 // behind are the servers of a test, as cmd/onceward has them.
@@ -161,7 +176,7 @@ spec:
 		w.ledger, err = onceward.New(onceward.Options{Store: w.store, Tools: w.registry, Provider: b.client})
 		w.must(err)
 		w.must(w.ledger.Start(t.Context()))
-		o := Options{Ledger: w.ledger, Upstreams: b, AnswerWithin: 500 * time.Millisecond, Authenticate: func(req *http.Request) (onceward.Principal, error) {
+		o := Options{Ledger: w.ledger, Upstreams: b, Onward: wire.Relay(), AnswerWithin: 500 * time.Millisecond, Authenticate: func(req *http.Request) (onceward.Principal, error) {
 			return bearers[strings.TrimPrefix(req.Header.Get("Authorization"), "Bearer ")], nil
 		}}
 		for _, e := range edit {
@@ -334,75 +349,17 @@ func TestDefinitionThatChangesStopsTheTool(t *testing.T) {
 	}
 }
 
-func TestRelayedSessionIsOfNoUseToAnotherPrincipal(t *testing.T) {
-	t.Parallel()
-	w, _ := newDesk(t, deskWrites)
-	_, session, _ := w.post("/mcp/desk", "ada", "", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}`)
-	if session == "" || session == "s1" {
-		t.Fatalf("the session is %q", session)
-	}
-	if status, _, _ := w.post("/mcp/desk", "ben", session, `{"jsonrpc":"2.0","id":1,"method":"prompts/list"}`); status != http.StatusNotFound {
-		t.Errorf("ben is answered %d", status)
-	}
-	if status, _, _ := w.post("/mcp/desk", "ada", session, `{"jsonrpc":"2.0","id":1,"method":"prompts/list"}`); status != 200 {
-		t.Errorf("ada is answered %d", status)
-	}
-}
-
-func TestNarrowedCredentialsReachNothingElseOfAServer(t *testing.T) {
+func TestNameOfAContractIsNoOtherTools(t *testing.T) {
 	t.Parallel()
 	w, d := newDesk(t, "  unlisted: pass_reads\n"+deskWrites)
-	for who, may := range map[string]bool{"ada": true, "slim": false} {
-		if _, _, answer := w.post("/mcp/desk", who, "", toolCall(1, "listTickets", `{}`)); strings.Contains(answer, `"result"`) != may {
-			t.Errorf("%s calls a read: %s", who, answer)
-		}
-		_, _, answer := w.post("/mcp/desk", who, "", `{"jsonrpc":"2.0","id":1,"method":"resources/list"}`)
-		if strings.Contains(answer, "no such method") != may { // the desk's own answer
-			t.Errorf("%s lists resources: %s", who, answer)
-		}
-		if _, _, answer := w.post("/mcp/desk", who, "", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}`); !strings.Contains(answer, `"result"`) {
-			t.Errorf("%s opens a session: %s", who, answer)
-		}
+	d.more = `{"name":"create","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}},`
+	if _, list := w.postModern(Path, "ada", "tools/list", "", `"x":1`, nil, ""); strings.Count(list, `"name":"desk.create"`) != 1 {
+		t.Errorf("the list is %s", list)
 	}
-	if _, _, answer := w.post("/mcp/desk", "slim", "", toolCall(1, "createTicket", `{"id":"a"}`)); strings.Contains(answer, `"result"`) || d.made() != 0 {
-		t.Errorf("slim writes: %s", answer)
-	}
-}
-
-func TestMessageThatMeansTwoThingsDoesNotPass(t *testing.T) {
-	t.Parallel()
-	w, d := newDesk(t, deskWrites)
-	for _, body := range []string{
-		`[]`, `[` + toolCall(1, "dropAll", `{}`) + `,7]`, `[{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}]`,
-		`[{"jsonrpc":"2.0","id":1,"method":"tools/list","method":"tools/call","params":{"name":"dropAll"}}]`,
-		`{"jsonrpc":"2.0","id":1,"method":"tools/list","method":"tools/call","params":{"name":"dropAll"}}`,
-		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"listTickets","name":"dropAll"}}`,
-		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"dropAll"},"params":{}}`,
-		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":7}`, ``, `nonsense`,
-	} {
-		if status, _, answer := w.post("/mcp/desk", "", "", body); status != http.StatusBadRequest {
-			t.Errorf("%s is answered %d %s", body, status, answer)
-		}
-	}
-	if d.made() != 0 {
-		t.Errorf("%d calls passed", d.made())
-	}
-	if status, _, _ := w.post("/mcp/nobody", "", "", `{}`); status != http.StatusForbidden {
-		t.Errorf("a server that is not there is answered %d", status)
-	}
-}
-
-func TestMemberInOtherLettersIsNotTakenForTheProtocols(t *testing.T) {
-	t.Parallel()
-	w, d := newDesk(t, deskWrites)
-	for _, body := range []string{
-		`{"jsonrpc":"2.0","id":1,"method":"tools/call","Method":"ping","params":{"name":"dropAll","arguments":{}}}`,
-		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"dropAll","arguments":{}},"PARAMS":{"name":"listTickets"}}`,
-		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"dropAll","arguments":{},"Name":"listTickets"}}`,
-	} {
-		_, _, answer := w.post("/mcp/desk", "", "", body)
-		if d.made() != 0 {
-			t.Fatalf("%s passes for something else: %s", body, answer)
+	s := w.client("2025-11-25", headers{"Authorization": "Bearer ada"})
+	for range 2 {
+		if res := w.call(s, "desk.create", `{"id":"a"}`, nil); mark(t, res)["state"] != "succeeded" || d.made() != 1 {
+			t.Errorf("the call is answered %s, %d tickets", text(res), d.made())
 		}
 	}
 }
@@ -438,44 +395,4 @@ func TestResultThatBreaksItsOwnSchemaIsDoneAndToldToOperators(t *testing.T) {
 			t.Errorf("%s: the timeline says %q", name, told)
 		}
 	}
-}
-
-func TestBatchIsItsMessagesOneAfterTheOther(t *testing.T) {
-	t.Parallel()
-	w, d := newDesk(t, deskWrites)
-	batch := "[" + strings.Join([]string{toolCall(1, "createTicket", `{"id":"a"}`), `{"jsonrpc":"2.0","method":"notifications/initialized"}`, toolCall(2, "createTicket", `{"id":"a"}`),
-		toolCall(3, "dropAll", `{}`), `{"jsonrpc":"2.0","id":4,"method":"tools/list"}`}, ",") + "]"
-	status, _, answer := w.post("/mcp/desk", "ada", "", batch)
-	if events := strings.Count(answer, "data: "); status != http.StatusOK || events != 4 {
-		t.Fatalf("the batch is answered %d with %d events: %s", status, events, answer)
-	}
-	for _, want := range []string{`"id":1`, `"id":2`, `"replayed":true`, `"id":3`, "unknown tool", `"id":4`, `"name":"createTicket"`} {
-		if !strings.Contains(answer, want) {
-			t.Errorf("the answer lacks %s: %s", want, answer)
-		}
-	}
-	if d.made() != 1 {
-		t.Errorf("%d tickets", d.made())
-	}
-	if status, _, answer := w.post("/mcp/desk", "ada", "", `[{"jsonrpc":"2.0","method":"notifications/initialized"}]`); status != http.StatusAccepted || answer != "" {
-		t.Errorf("notifications alone are answered %d %s", status, answer)
-	}
-	if status, answer := w.postAs("/mcp/desk", "2025-06-18", batch); status != http.StatusBadRequest || d.made() != 1 {
-		t.Errorf("where there are no batches, it is answered %d %s", status, answer)
-	}
-}
-
-// postAs sends a body under a version of the protocol.
-func (w *world) postAs(path, version, body string) (int, string) {
-	w.Helper()
-	req, err := http.NewRequestWithContext(w.Context(), http.MethodPost, w.server.URL+path, strings.NewReader(body))
-	w.must(err)
-	req.Header.Set("Mcp-Protocol-Version", version)
-	req.Header.Set("Authorization", "Bearer ada")
-	res, err := http.DefaultClient.Do(req)
-	w.must(err)
-	defer res.Body.Close()
-	answer, err := io.ReadAll(res.Body)
-	w.must(err)
-	return res.StatusCode, string(answer)
 }

@@ -23,6 +23,11 @@ const (
 // request; head bounds the time until an answer begins. Anything that writes is
 // refused: a transport may send again what it takes for harmless.
 func (c *Client) Passing(hosts []string, head time.Duration) http.RoundTripper {
+	return &passing{client: c, hosts: hosts, transport: c.passingTransport(head, func(string) []string { return hosts })}
+}
+
+// passingTransport talks to the hosts that are listed for an address.
+func (c *Client) passingTransport(head time.Duration, listed func(address string) []string) *http.Transport {
 	t := &http.Transport{
 		DisableCompression: true, MaxIdleConnsPerHost: passingIdleCount, IdleConnTimeout: passingIdle,
 		ResponseHeaderTimeout: head, TLSHandshakeTimeout: DefaultDeadline, MaxResponseHeaderBytes: headBytesMax,
@@ -33,10 +38,10 @@ func (c *Client) Passing(hosts []string, head time.Duration) http.RoundTripper {
 		t.Proxy = http.ProxyURL(p)
 	} else {
 		t.DialContext = func(ctx context.Context, _, address string) (net.Conn, error) {
-			return c.dialListed(ctx, address, hosts)
+			return c.dialListed(ctx, address, listed(address))
 		}
 	}
-	return &passing{client: c, hosts: hosts, transport: t}
+	return t
 }
 
 // dialListed dials an origin that plan let pass.
@@ -65,17 +70,22 @@ func (p *passing) RoundTrip(req *http.Request) (*http.Response, error) {
 	default:
 		return nil, newFault(onceward.ClassValidation, codeMethod)
 	}
-	t := &target{}
-	if f := t.setURL(req.URL.String()); f != nil {
-		return nil, f
-	}
-	if f := t.allow(p.hosts); f != nil {
-		return nil, f
-	}
-	if err := p.client.checkLiteral(t); err != nil {
+	if err := p.client.checkURL(req.URL, p.hosts); err != nil {
 		return nil, err
 	}
 	return p.transport.RoundTrip(req)
+}
+
+// checkURL checks where a request goes that a transport puts on the wire.
+func (c *Client) checkURL(u *url.URL, hosts []string) error {
+	t := &target{}
+	if f := t.setURL(u.String()); f != nil {
+		return f
+	}
+	if f := t.allow(hosts); f != nil {
+		return f
+	}
+	return c.checkLiteral(t)
 }
 
 // CloseIdleConnections closes what is kept.

@@ -81,8 +81,10 @@ func appendLong(values []string, v string) []string {
 
 // scrub removes echoed secrets from a body. It returns body itself where there
 // are none.
-func (x *exchange) scrub(body []byte) []byte {
-	for _, s := range x.secrets {
+func (x *exchange) scrub(body []byte) []byte { return scrub(body, x.secrets) }
+
+func scrub(body []byte, secrets []string) []byte {
+	for _, s := range secrets {
 		if bytes.Contains(body, []byte(s)) {
 			body = bytes.ReplaceAll(body, []byte(s), []byte(redacted))
 		}
