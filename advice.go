@@ -90,10 +90,10 @@ func AdviceFor(err error) Advice {
 func (c Code) ForOperators() bool {
 	switch c {
 	case CodeLedgerUnavailable, CodeMayBeRecorded, CodeLedgerReadOnly, CodeLedgerForeign, CodeLedgerTooNew, CodeLedgerBehind, CodeLedgerCorrupt,
-		CodeContractInvalid, CodeContractSuperseded, CodeConfigInvalid, CodeInternal:
+		CodeContractInvalid, CodeContractSuperseded, CodeConfigInvalid, CodeKeysMissing, CodeInternal:
 		return true
 	case CodeInvalidRequest, CodeInvalidInput, CodeTooLarge, CodeUnsupportedMedia, CodeUnsupportedPolicy, CodeCursorInvalid,
-		CodeKeyMissing, CodeKeyInvalid, CodeKeyAmbiguous, CodeKeyReused, CodeKeyRetired, CodeKeyCollision, CodeDuplicate, CodeStillRunning,
+		CodeKeyMissing, CodeKeyInvalid, CodeKeyAmbiguous, CodeKeyReused, CodeKeyRetired, CodeShredded, CodeHeld, CodeHoldNotFound, CodeKeyCollision, CodeDuplicate, CodeStillRunning,
 		CodeToolNotFound, CodeOperationNotFound, CodeReplayNotFound, CodeSagaNotFound, CodeDocumentNotFound, CodeRunNotFound, CodeDecisionNotFound, CodeDecisionConflict, CodeOutputInvalid,
 		CodeBranchForbids, CodeWorkflowMismatch, CodeAttemptNotFound, CodeRouteNotFound, CodeMethodNotAllowed,
 		CodeUnauthenticated, CodeForbidden, CodeOriginRefused, CodeStateForbids, CodeFenceLost, CodeEvidenceRequired, CodeConfirmationNeeded,
@@ -115,7 +115,7 @@ func (c Code) Advice() Advice {
 		return Advice{Sentence: "This request did nothing: the key was used before. Read that operation before anything else."}
 	case CodeStillRunning:
 		return Advice{Retryable: true, Sentence: "This request did nothing: the first one still runs. Ask again later with the same key."}
-	case CodeToolNotFound, CodeOperationNotFound, CodeReplayNotFound, CodeSagaNotFound, CodeDocumentNotFound, CodeRunNotFound, CodeDecisionNotFound, CodeAttemptNotFound, CodeSourceNotFound, CodeEventNotFound, CodeRouteNotFound, CodeMethodNotAllowed:
+	case CodeToolNotFound, CodeOperationNotFound, CodeReplayNotFound, CodeSagaNotFound, CodeDocumentNotFound, CodeRunNotFound, CodeDecisionNotFound, CodeAttemptNotFound, CodeSourceNotFound, CodeEventNotFound, CodeHoldNotFound, CodeRouteNotFound, CodeMethodNotAllowed:
 		return Advice{Sentence: "This request did nothing: what it names does not exist here. Check the name."}
 	case CodeDecisionConflict, CodeBranchForbids:
 		return Advice{Sentence: "This request did nothing: what the step decided is pinned. Read the decision, and act on it."}
@@ -135,6 +135,12 @@ func (c Code) Advice() Advice {
 		return Advice{Sentence: "This request changed nothing. Add what the detail asks for, then send it again."}
 	case CodeOperationFailed:
 		return Advice{Sentence: "It did not happen. Read the operation for the reason."}
+	case CodeShredded:
+		return Advice{Sentence: "This request did nothing: what it needs of the operation was shredded. State and reference are still there: read the operation."}
+	case CodeHeld:
+		return Advice{Sentence: "This request did nothing: a legal hold covers what it would remove."}
+	case CodeKeysMissing:
+		return Advice{Retryable: true, Sentence: "This request did nothing: this server lacks the key with which it would be stored. Ask again later with the same key."}
 	case CodeContractInvalid, CodeConfigInvalid:
 		return Advice{Sentence: "This request did nothing. Somebody has to correct the contract or the configuration."}
 	case CodeContractSuperseded, CodeRateLimited, CodeOverloaded, CodeWriteConflict, CodeProviderUnreachable:

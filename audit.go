@@ -57,6 +57,10 @@ const (
 	AuditLedgerBackedUp      AuditAction = "ledger_backed_up"
 	AuditLedgerRestored      AuditAction = "ledger_restored"
 	AuditLedgerRecovered     AuditAction = "ledger_recovered"
+	AuditHoldSet             AuditAction = "hold_set"
+	AuditHoldLifted          AuditAction = "hold_lifted"
+	AuditSubjectShredded     AuditAction = "subject_shredded"
+	AuditKeysRotated         AuditAction = "keys_rotated"
 )
 
 // AuditEvent is one line of the audit trail: who did what to what, when and why.

@@ -51,6 +51,12 @@ const (
 	ActionReadEvents   Action = "read events"    // payloads included
 	ActionHandleEvents Action = "handle events"  // drive again, dismiss
 
+	ActionHold       Action = "hold and lift holds" // legal holds
+	ActionReadHolds  Action = "read holds"
+	ActionShred      Action = "shred subjects"
+	ActionManageKeys Action = "rotate keys"
+	ActionReadKeys   Action = "read keys" // never the keys themselves
+
 	ActionManageTokens Action = "manage tokens" // issue and revoke
 	ActionReadTokens   Action = "read tokens"   // never their secrets
 	ActionReadSelf     Action = "read who they are"
@@ -100,6 +106,12 @@ var rights = map[Action][]Role{
 	ActionDeliver:      {RoleCaller},
 	ActionReadEvents:   {RoleOperator, RoleAuditor},
 	ActionHandleEvents: {RoleOperator},
+
+	ActionHold:       {RoleAdmin},
+	ActionReadHolds:  {RoleOperator, RoleAuditor, RoleAdmin},
+	ActionShred:      {RoleAdmin},
+	ActionManageKeys: {RoleAdmin},
+	ActionReadKeys:   {RoleAdmin, RoleAuditor},
 
 	ActionManageTokens: {RoleAdmin},
 	ActionReadTokens:   {RoleAdmin, RoleAuditor},

@@ -130,6 +130,9 @@ func record(before, after *Operation, f fact, version int64, at time.Time) Recor
 	if f.evidence != nil {
 		ev := *f.evidence
 		ev.Body = ev.Body[:min(len(ev.Body), RecordBodyBytes)]
+		if _, done := f.event.(AttemptDone); done && !before.Policy.KeepResult.whole() {
+			ev.Body = nil // no more of an answer that the result does not keep
+		}
 		ev.Header, ev.Warning = ReplayableHeader(ev.Header), ""
 		r.Evidence = &ev
 	}
@@ -192,6 +195,9 @@ func record(before, after *Operation, f fact, version int64, at time.Time) Recor
 func (l *Ledger) write(ctx context.Context, c *Change) (stored *Operation, applied bool, err error) {
 	if err := l.Refusal(); err != nil {
 		return nil, false, err
+	}
+	if c.After.Subject != "" && l.opts.Sealer == nil {
+		return nil, false, keysMissing() // what is encrypted would be stored beside what is not
 	}
 	began := l.opts.Clock.Now()
 	r, err := l.writer.Write(ctx, c)

@@ -46,6 +46,9 @@ func (l *Ledger) attempt(op *Operation, t Tool) *Operation {
 	l.measureDispatch(op, &ev, j.Verdict)
 	l.logAttempt(op, &ev, &j)
 	l.warn(op, &ev)
+	if ev.ErrorCode == string(CodeShredded) && ev.Reach.NothingSent() {
+		j.Failure = shreddedFailure()
+	}
 	if ev.ErrorCode == secretMissing { // as a refused credential: the tool is paused, nothing burns its budget
 		j.Failure.Class, j.Failure.Code = ClassAuth, secretMissing
 	}
@@ -57,11 +60,14 @@ func (l *Ledger) attempt(op *Operation, t Tool) *Operation {
 // fence stopped it before its first byte, if it did.
 func (l *Ledger) send(op *Operation, t Tool, lease time.Time, span *Span) (_ Evidence, stopped error) {
 	started := l.clock.now()
-	req := *op.Request
-	*span = l.traced(op, SpanAttempt, &req)
 	notSent := func(code, text string) Evidence {
 		return Evidence{Reach: ReachNotDialled, StartedAt: started, EndedAt: l.clock.now(), ErrorClass: ClassConnection, ErrorCode: code, ErrorText: text}
 	}
+	if op.Request == nil { // its data key went after the attempt had been committed
+		return notSent(string(CodeShredded), shreddedFailure().Message), nil
+	}
+	req := *op.Request
+	*span = l.traced(op, SpanAttempt, &req)
 	secrets, err := t.Secrets(op)
 	if errors.Is(err, ErrCallerGone) {
 		return notSent("caller_gone", "what the caller brings is not held here"), err
@@ -174,7 +180,8 @@ func (l *Ledger) result(info *ToolInfo, ev *Evidence) *Result {
 	return info.kept(r)
 }
 
-// kept is a result as the contract keeps it: its body whole, or not at all.
+// kept is a result as the contract keeps it: its body whole, what a redacted one
+// leaves, or nothing.
 func (i *ToolInfo) kept(r *Result) *Result {
 	if r == nil || !r.BodyKept {
 		return r
@@ -185,8 +192,10 @@ func (i *ToolInfo) kept(r *Result) *Result {
 	}
 	k := *r
 	switch {
-	case i.KeepResult != KeepFull || int64(len(k.Body)) > most:
+	case int64(len(k.Body)) > most:
 		k.Body, k.BodyKept = nil, false
+	case !i.KeepResult.whole():
+		k.Body, k.BodyKept = i.KeepResult.apply(k.Body), false
 	case k.Body == nil:
 		k.Body = []byte{} // kept and empty
 	}

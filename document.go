@@ -33,6 +33,9 @@ type Document struct {
 	Body      []byte
 	Actor     string // who added it first
 	CreatedAt time.Time
+
+	DataKey  DataKeyID // what an approver was shown of what is kept encrypted: encrypted with it; zero: in clear
+	Shredded bool      // its data key is gone, and with it the body
 }
 
 // DocumentRef is a document as a request names it: by the SHA-256 of its bytes.
@@ -43,6 +46,9 @@ type DocumentRef struct {
 	MediaType string // of an uploaded one
 	Size      int64  // of an uploaded one, in bytes
 }
+
+// SealedMediaType is what an encrypted document is stored under.
+const SealedMediaType = "application/vnd.onceward.sealed"
 
 // DocumentStore keeps documents. Its methods are safe for concurrent use and
 // return the errors of [Store].
@@ -65,6 +71,8 @@ func (l *Ledger) AddDocument(ctx context.Context, p Principal, mediaType string,
 		return nil, &Error{Code: CodeInvalidRequest, Op: "add document", Message: "the document is empty"}
 	case len(body) > DocumentBytesMax:
 		return nil, &Error{Code: CodeTooLarge, Op: "add document", Message: fmt.Sprintf("the document is longer than %d bytes", DocumentBytesMax), Hint: "link it instead"}
+	case mediaType == SealedMediaType:
+		return nil, &Error{Code: CodeInvalidRequest, Op: "add document", Message: "the media type is one of the ledger's own"}
 	case mediaType == "" || len(mediaType) > MediaTypeBytesMax || !visibleASCII(strings.ReplaceAll(mediaType, " ", "")):
 		return nil, &Error{Code: CodeInvalidRequest, Op: "add document", Message: "the media type is missing or unreadable", Hint: "send Content-Type"}
 	}

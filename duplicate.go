@@ -163,6 +163,9 @@ func (l *Ledger) takeAnew(ctx context.Context, in *Intent, t Tool, op *Operation
 		now.Policy = t.Info().Policy
 		next := NewOperation(in, p, t.Info(), last+1, at)
 		next.ID, next.Key = now.ID, now.Key
+		if err := l.assign(ctx, &next, p); err != nil {
+			return nil, err
+		}
 		start, err := l.serialFacts(ctx, &next, l.firstFacts(&next, at, s), at)
 		if err != nil {
 			return nil, err

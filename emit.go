@@ -42,7 +42,7 @@ func (l *Ledger) emit(before, after *Operation, at time.Time) []OutboxEvent {
 		"id": after.ID.String(), "tenant": after.Tenant, "tool": after.Tool, "key": after.Key, "state": after.State.String(), "actor": after.Actor,
 		"attempts": len(after.Attempts), "created_at": after.CreatedAt.UTC(),
 	}
-	for name, v := range map[string]string{"run": after.Run, "correlation_id": after.CorrelationID, "reference": after.Reference, "review_reason": after.ReviewReason} {
+	for name, v := range map[string]string{"run": after.Run, "correlation_id": after.CorrelationID, "reference": after.Reference, "review_reason": openReason(after)} {
 		if v != "" {
 			data[name] = v
 		}
@@ -62,6 +62,15 @@ func (l *Ledger) emit(before, after *Operation, at time.Time) []OutboxEvent {
 		return nil
 	}
 	return []OutboxEvent{e}
+}
+
+// openReason is why a person is asked; empty where that may quote what is kept
+// encrypted.
+func openReason(op *Operation) string {
+	if op.Subject != "" {
+		return ""
+	}
+	return op.ReviewReason
 }
 
 // eventID names the version that the event tells of: the same commit, run again,

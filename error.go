@@ -25,6 +25,10 @@ const (
 	CodeKeyAmbiguous        Code = "key_ambiguous"        // header and body carry different keys
 	CodeKeyReused           Code = "key_reused"           // same key, other digest: another intention
 	CodeKeyRetired          Code = "key_retired"          // the record was retired; its tombstone refuses
+	CodeKeysMissing         Code = "keys_missing"         // something is to be kept encrypted, and there is no master key
+	CodeShredded            Code = "shredded"             // the bodies are gone with their data key
+	CodeHeld                Code = "held"                 // a legal hold covers it
+	CodeHoldNotFound        Code = "hold_not_found"       // no such hold in this tenant
 	CodeKeyCollision        Code = "key_collision"        // two identities with one digest; refused, never merged
 	CodeDuplicate           Code = "duplicate"            // on_duplicate asked to fail on any duplicate
 	CodeStillRunning        Code = "still_running"        // on_duplicate asked to fail while the first is not terminal
@@ -78,7 +82,7 @@ const (
 // AllCodes lists every Code once, in the order of their declaration.
 var AllCodes = []Code{
 	CodeInvalidRequest, CodeInvalidInput, CodeTooLarge, CodeUnsupportedMedia, CodeUnsupportedPolicy, CodeCursorInvalid,
-	CodeKeyMissing, CodeKeyInvalid, CodeKeyAmbiguous, CodeKeyReused, CodeKeyRetired, CodeKeyCollision,
+	CodeKeyMissing, CodeKeyInvalid, CodeKeyAmbiguous, CodeKeyReused, CodeKeyRetired, CodeKeysMissing, CodeShredded, CodeHeld, CodeHoldNotFound, CodeKeyCollision,
 	CodeDuplicate, CodeStillRunning, CodeToolNotFound, CodeOperationNotFound, CodeReplayNotFound, CodeSagaNotFound, CodeDocumentNotFound, CodeRunNotFound, CodeDecisionNotFound,
 	CodeDecisionConflict, CodeOutputInvalid, CodeBranchForbids, CodeWorkflowMismatch, CodeAttemptNotFound, CodeSourceNotFound, CodeEventNotFound, CodeSignatureInvalid, CodeRouteNotFound,
 	CodeMethodNotAllowed, CodeTokenNotFound, CodeUnauthenticated, CodeForbidden, CodeOriginRefused, CodeStateForbids, CodeFenceLost,

@@ -28,7 +28,7 @@ func (l *Ledger) Fork(ctx context.Context, p Principal, id OperationID, key Key,
 	in := Intent{Principal: p, Tool: op.Tool, Input: input, ForkKey: ForkKey(op.Key, key), Run: op.Run, joined: true, decidedBy: op.DecidedBy,
 		CorrelationID: op.CorrelationID, TraceParent: op.TraceParent, Wait: wait, Reason: reason, Documents: op.Documents}
 	if in.Input == nil {
-		if op.Input == nil || t.Info().Policy.KeepInput != KeepFull {
+		if op.Input == nil || !t.Info().Policy.KeepInput.whole() {
 			return l.forkAgain(ctx, &in, op, t)
 		}
 		in.Input = op.Input
@@ -88,6 +88,8 @@ func (l *Ledger) forkAgain(ctx context.Context, in *Intent, op *Operation, t Too
 	switch {
 	case err != nil:
 		return nil, err
+	case (fork == nil || fork.Retired && t.Info().Policy.KeyReusable) && op.Shredded:
+		return nil, &Error{Code: CodeShredded, Op: "fork operation", OperationID: op.ID, Message: "the first input was shredded", Hint: "give the input with the fork"}
 	case fork == nil || fork.Retired && t.Info().Policy.KeyReusable:
 		return nil, &Error{Code: CodeInvalidRequest, Op: "fork operation", OperationID: op.ID, Message: "the first input is not kept", Hint: "give the input with the fork"}
 	case fork.Tenant != op.Tenant || fork.Tool != op.Tool || fork.Key != in.ForkKey:

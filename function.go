@@ -40,6 +40,9 @@ type Function struct {
 	Approval func(input []byte) (bool, error)
 	// Approvers are the groups of people who may; empty: every approver.
 	Approvers []string
+	// Subject names whose data it is, where KeepResult or Policy.KeepInput says
+	// KeepEncrypted; nil: the tenant's.
+	Subject func(input []byte) (string, error)
 
 	// Perform makes the effect: one write, never repeated inside. nil: attempts are
 	// made only by whoever calls Do, while it waits.
@@ -53,8 +56,8 @@ type Function struct {
 	UndoneBy ToolName
 	Undo     func(c *Call) ([]byte, error)
 
-	BlindSpots    string // what Probe cannot see, in words, for the person who reviews
-	KeepResult    Keep
+	BlindSpots    string        // what Probe cannot see, in words, for the person who reviews
+	KeepResult    Keep          // KeepEncrypted here or in Policy.KeepInput: both, and what tells of them
 	KeepBytes     int64         // of a result; 0: DefaultKeepBytes
 	Horizon       time.Duration // longest time in which a duplicate can still arrive
 	KeepRecord    time.Duration // after a terminal state; 0: for ever
@@ -110,6 +113,7 @@ const functionKind = "onceward/function/v1"
 // CodeContractInvalid names what is missing or contradicts itself.
 func NewFunction(f Function) (*FunctionTool, error) {
 	f.Policy = f.Policy.ofFunction(f.Probe != nil, f.Approval != nil)
+	f.Policy.KeepResult = f.KeepResult
 	if err := f.check(); err != nil {
 		return nil, err
 	}

@@ -55,6 +55,11 @@ func (t *FunctionTool) Prepare(in *Intent, gen Generation) (*Prepared, error) {
 			return nil, t.refuse("SerializeBy", err)
 		}
 	}
+	if t.fn.Subject != nil && t.info.Policy.Encrypted() {
+		if p.Subject, err = t.fn.Subject(canonical); err != nil {
+			return nil, t.refuse("Subject", err)
+		}
+	}
 	if t.fn.Approval != nil {
 		if p.Approval, err = t.fn.Approval(canonical); err != nil {
 			return nil, t.refuse("Approval", err)

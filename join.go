@@ -147,6 +147,9 @@ func (l *Ledger) claimIn(ctx context.Context, j Join, r *admitted, s starter, st
 	if err := l.unsure(ctx, &fresh, r.tool.Info(), at); err != nil {
 		return nil, false, err
 	}
+	if err := l.assign(ctx, &fresh, r.p); err != nil {
+		return nil, false, err
+	}
 	var fs []fact
 	if start {
 		fs = l.firstFacts(&fresh, at, s)
@@ -227,7 +230,7 @@ func (l *Ledger) applyIn(ctx context.Context, j Join, c *Change) (op *Operation,
 	if err := l.Refusal(); err != nil {
 		return nil, false, err
 	}
-	got, err := j.Apply(ctx, *c)
+	got, err := l.applySealed(ctx, j, c)
 	if err == nil {
 		err = got.Err
 	}
@@ -252,6 +255,25 @@ func (l *Ledger) applyIn(ctx context.Context, j Join, c *Change) (op *Operation,
 	}
 	lost, err := l.lostClaim(ctx, &c.After, stored)
 	return lost.op, false, err
+}
+
+// applySealed hands a change to the caller's transaction as a store keeps it.
+func (l *Ledger) applySealed(ctx context.Context, j Join, c *Change) (Committed, error) {
+	switch {
+	case l.opts.Sealer == nil && c.After.Subject != "":
+		return Committed{}, keysMissing()
+	case l.opts.Sealer == nil:
+		return j.Apply(ctx, *c)
+	}
+	hidden, err := l.opts.Sealer.Conceal(ctx, c)
+	if err != nil {
+		return Committed{}, err
+	}
+	got, err := j.Apply(ctx, hidden)
+	if err == nil && got.Stored != nil {
+		err = l.opts.Sealer.Reveal(ctx, got.Stored)
+	}
+	return got, err
 }
 
 // answerIn answers an intention that was there first, without waiting and

@@ -1,17 +1,30 @@
 package onceward
 
-import "encoding/json"
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+)
 
-// apply returns what stays of a canonical input.
+// whole reports whether what is kept is what came.
+func (k Keep) whole() bool { return k == KeepFull || k == KeepEncrypted }
+
+// apply returns what stays of a canonical input, or of an answer's body. Of what
+// is not JSON nothing is left where values are not kept.
 func (k Keep) apply(input []byte) []byte {
 	switch k {
-	case KeepFull:
+	case KeepFull, KeepEncrypted:
 		return input
 	case KeepDigest:
 		return nil
 	case KeepRedacted:
+		d := json.NewDecoder(bytes.NewReader(input))
+		d.UseNumber()
 		var v any
-		if json.Unmarshal(input, &v) != nil {
+		if d.Decode(&v) != nil {
+			return nil
+		}
+		if _, err := d.Token(); err != io.EOF { //nolint:errorlint // the decoder returns it as it is
 			return nil
 		}
 		out, err := json.Marshal(redact(v))
@@ -43,7 +56,7 @@ func redact(v any) any {
 			return v
 		}
 		return "[string]"
-	case float64:
+	case json.Number:
 		return "[number]"
 	case bool:
 		return "[true or false]"

@@ -40,6 +40,11 @@ type Options struct {
 	// Emit says which events operations emit of themselves, by type (OperationEvents
 	// lists them); nil: none. An event is stored by the commit of what it tells of.
 	Emit func(eventType string) bool
+	// Sealer encrypts what contracts say is kept encrypted, and Store is one that does
+	// so with it (sealed.Open); nil: such contracts are refused.
+	Sealer Sealer
+	// Exporter is given whatever is about to be deleted; nil: nobody is.
+	Exporter Exporter
 	// Meter is told what is counted and measured; nil: nobody is.
 	Meter Meter
 	// Tracer is told of every exchange with a provider; nil: nobody is.

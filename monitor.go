@@ -46,7 +46,7 @@ func (l *Ledger) Monitor(ctx context.Context) (looked bool, err error) {
 		if err != nil {
 			return false, err
 		}
-		if whole == nil {
+		if whole == nil || whole.Shredded {
 			continue
 		}
 		if t, err := l.hydrate(ctx, whole); err == nil && l.countable(whole, now) {

@@ -74,6 +74,12 @@ type Operation struct {
 	Forked          bool          // a fork was made of it: it is not revived by a repeated request
 	ReviewReason    string        // why a person is asked; empty outside of needs_review
 
+	Subject  SubjectID // whose data its bodies are; empty: they are not encrypted
+	DataKey  DataKeyID // with which they are encrypted; zero: they are not, or they are gone
+	Sealed   []byte    // input, request, result and what else is told of them, as a store keeps them encrypted; nil: nothing is
+	Shredded bool      // its data key is gone, and with it the bodies
+	Blind    string    // hides what the digest of a showing could tell of its input; empty where nothing is encrypted
+
 	Input   []byte   // canonical input, as accepted first; nil once slimmed
 	Request *Request // what is put on the wire, equal on every attempt; nil for remote executors and once terminal
 
@@ -85,7 +91,7 @@ type Result struct {
 	Status   int
 	Header   []HeaderField // only what may be replayed: no cookies, credentials, Date, hop-by-hop
 	Body     []byte        // nil when not kept
-	BodyKept bool          // false: the effect is done, the body was too large, cut or streamed
+	BodyKept bool          // false: the effect is done, the body was too large, cut or streamed; then Body is nil, or what a redacted one leaves
 }
 
 // Clone returns a copy that shares no slice which Apply changes.

@@ -54,7 +54,7 @@ func (l *Ledger) PlanReplay(ctx context.Context, p Principal, id OperationID) (*
 func canReplay(op *Operation) bool {
 	switch op.State {
 	case StateFailed, StateAbandoned, StateNeedsReview, StateOutcomeUnknown:
-		return !op.Retired
+		return !op.Retired && !op.Shredded
 	case StateAwaitingApproval, StateReady, StateEffectPending, StateSucceeded, StateCancelled, StateCompensated:
 	}
 	return false
@@ -77,6 +77,8 @@ func planFor(op *Operation, probe string, at time.Time) ReplayPlan {
 	switch {
 	case op.Retired:
 		because("the record was retired; a wanted second effect needs its own key")
+	case op.Shredded:
+		because("its bodies were shredded: what would be sent is not known any more; a wanted second effect is a fork with an input of its own")
 	case op.State == StateSucceeded || op.State == StateCompensated:
 		because("the effect happened%s; a wanted second effect is a fork", op.underReference())
 	case op.State == StateCancelled:

@@ -36,6 +36,7 @@ type Policy struct {
 
 	KeyReusable bool // a retired key may be used anew
 	KeepInput   Keep // how much of the input stays once nothing can be sent any more
+	KeepResult  Keep // how much of the result
 	Rate        Rate // how often attempts may start, per process
 }
 

@@ -94,6 +94,8 @@ func (l *Ledger) Reconcile(ctx context.Context, p Principal, id OperationID) (*O
 		return nil, &Error{Code: CodeStateForbids, Op: "reconcile operation", OperationID: id, Message: "the contract has no probe", Hint: "look at the provider yourself, then resolve the operation"}
 	case op.Retired:
 		return nil, &Error{Code: CodeStateForbids, Op: "reconcile operation", OperationID: id, Message: "the record was retired: what could be looked up is not kept", Hint: "look at the provider yourself"}
+	case op.Shredded:
+		return nil, &Error{Code: CodeShredded, Op: "reconcile operation", OperationID: id, Message: "its bodies were shredded: what could be looked up is not known any more", Hint: "look at the provider yourself"}
 	case op.State == StateAwaitingApproval || op.Attempt() == 0:
 		return nil, &Error{Code: CodeStateForbids, Op: "reconcile operation", OperationID: id, Message: "no attempt was made that could be looked up"}
 	}

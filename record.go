@@ -16,6 +16,7 @@ type Record struct {
 	Reference string
 	Shown     string    // the document that an approver was shown, as Digest.String; empty: none
 	Evidence  *Evidence // body cut to RecordBodyBytes; nil: none
+	Sealed    []byte    // reason, showing and evidence as a store keeps them encrypted; nil: nothing is, or they were put back
 }
 
 // RecordBodyBytes is how much of an answer a record keeps as evidence.

@@ -12,8 +12,8 @@ func (m *step) replayRequested(e ReplayRequested) error {
 	if strings.TrimSpace(e.Reason) == "" {
 		return &Error{Code: CodeEvidenceRequired, Op: "replay operation", OperationID: o.ID, Message: "a replay needs a reason", Hint: "say why the same intention is tried again"}
 	}
-	if o.Retired {
-		return forbidden(o, e, tombstone)
+	if o.Retired || o.Shredded {
+		return forbidden(o, e, o.gone())
 	}
 	if m.hasProof() {
 		return forbidden(o, e, "an effect is proven, reference "+o.Reference)
@@ -38,7 +38,7 @@ func (m *step) replayRequested(e ReplayRequested) error {
 // failure: one attempt per backoff.max. Zero when it cannot: the failure is
 // permanent, the intent will be too old by then, or a fork took its place.
 func (o *Operation) RetryFrom() time.Time {
-	if o.State != StateFailed || !o.Failure.Retryable || o.CancelRequested || o.Retired || o.Forked {
+	if o.State != StateFailed || !o.Failure.Retryable || o.CancelRequested || o.Retired || o.Shredded || o.Forked {
 		return time.Time{}
 	}
 	from := o.CompletedAt.Add(o.Policy.BackoffMax)

@@ -56,8 +56,8 @@ func (m *step) resolvedNotPerformed(e Resolved) error {
 	switch {
 	case m.hasProof():
 		return forbidden(o, e, "an effect is proven, reference "+o.Reference)
-	case e.Retry && o.Retired:
-		return forbidden(o, e, tombstone)
+	case e.Retry && (o.Retired || o.Shredded):
+		return forbidden(o, e, o.gone())
 	}
 	for i := range o.Attempts {
 		if a := &o.Attempts[i]; a.Status == StatusOpen {

@@ -2,45 +2,45 @@ package onceward
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 )
 
 // RetireStep looks at most limit operations, oldest first from the cursor on. It
 // slims those whose contract's record time is over into tombstones, and drops
-// the tombstones whose time is over as well: their keys are free again. It
-// returns where to go on, zero at the end, and how many it slimmed and dropped.
+// the tombstones whose time is over as well: their keys are free again. What a
+// legal hold covers stays, and what goes is exported before. It returns where to go on, zero at the end, and how many it slimmed and dropped.
 // What is not terminal never expires.
 func (l *Ledger) RetireStep(ctx context.Context, from Cursor, limit int) (next Cursor, done int, err error) {
 	ops, err := l.store.Aged(ctx, from, l.clock.now(), limit)
 	if err != nil || len(ops) == 0 {
 		return Cursor{}, 0, err
 	}
-	var over []Tombstone
-	for _, op := range ops {
-		if !op.State.Terminal() || op.Tenant == serialTenant {
-			continue
-		}
-		t, err := l.hydrate(ctx, op)
-		if err != nil {
-			return Cursor{}, done, err
-		}
+	over, err := l.over(ctx, ops)
+	if err != nil {
+		return Cursor{}, 0, err
+	}
+	if err := l.export(ctx, over); err != nil {
+		return Cursor{}, 0, err
+	}
+	var tombstones []Tombstone
+	var records []*Operation
+	for _, op := range over {
 		if op.Retired {
-			if op.forgotten(t.Info(), l.clock.now()) {
-				over = append(over, Tombstone{ID: op.ID, Tenant: op.Tenant, Generation: op.Generation, Version: op.Version})
-			}
-			continue
-		}
-		slimmed, err := l.slim(ctx, op, t.Info())
-		if err != nil {
-			return Cursor{}, done, err
-		}
-		if slimmed {
-			done++
+			tombstones = append(tombstones, Tombstone{ID: op.ID, Tenant: op.Tenant, Generation: op.Generation, Version: op.Version})
+		} else {
+			records = append(records, op)
 		}
 	}
-	if len(over) > 0 {
-		dropped, err := l.store.Drop(ctx, over)
+	if done, err = l.slimAll(ctx, records); err != nil {
+		return Cursor{}, done, err
+	}
+	if len(tombstones) > 0 {
+		dropped, err := l.store.Drop(ctx, tombstones)
 		done += dropped
 		if err != nil {
 			return Cursor{}, done, err
@@ -53,14 +53,63 @@ func (l *Ledger) RetireStep(ctx context.Context, from Cursor, limit int) (next C
 	return Cursor{CreatedAt: last.CreatedAt, ID: last.ID}, done, nil
 }
 
-// slim makes a record a tombstone if its time is over.
-func (l *Ledger) slim(ctx context.Context, op *Operation, info *ToolInfo) (bool, error) {
-	keep := info.KeepRecord
-	if keep == 0 {
-		return false, nil
+// over are the records and tombstones whose time is over, and that no legal hold
+// covers.
+func (l *Ledger) over(ctx context.Context, ops []*Operation) ([]*Operation, error) {
+	holds, err := l.store.Holds(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list holds: %w", err)
 	}
-	stored, err := l.change(ctx, op, func(now *Operation, at time.Time) ([]fact, error) {
-		if now.stays() != "" || at.Before(now.CompletedAt.Add(keep)) {
+	var over []*Operation
+	for _, op := range ops {
+		if !op.State.Terminal() || op.Tenant == serialTenant || holdOver(holds, op) != nil {
+			continue
+		}
+		t, err := l.hydrate(ctx, op)
+		if err != nil {
+			return nil, err
+		}
+		if op.Retired && op.forgotten(t.Info(), l.clock.now()) || !op.Retired && op.outlived(t.Info(), l.clock.now()) {
+			over = append(over, op)
+		}
+	}
+	return over, nil
+}
+
+// outlived reports whether a record may become a tombstone.
+func (o *Operation) outlived(info *ToolInfo, at time.Time) bool {
+	return info.KeepRecord > 0 && o.stays() == "" && !at.Before(o.CompletedAt.Add(info.KeepRecord))
+}
+
+// retireTogether is how many records are slimmed side by side, and so by one
+// commit: enough to be done with millions in an hour, few beside what is served.
+const retireTogether = 8
+
+// slimAll makes records tombstones, and returns how many. What one of them met
+// keeps the others from nothing.
+func (l *Ledger) slimAll(ctx context.Context, ops []*Operation) (int, error) {
+	var next, done atomic.Int64
+	errs := make([]error, min(retireTogether, len(ops)))
+	var all sync.WaitGroup
+	for i := range errs {
+		all.Go(func() {
+			for n := next.Add(1) - 1; n < int64(len(ops)) && errs[i] == nil; n = next.Add(1) - 1 {
+				var slimmed bool
+				if slimmed, errs[i] = l.slim(ctx, ops[n]); slimmed {
+					done.Add(1)
+				}
+			}
+		})
+	}
+	all.Wait()
+	return int(done.Load()), errors.Join(errs...)
+}
+
+// slim makes a record a tombstone unless it changed since its time was found to
+// be over: what is deleted is what was exported.
+func (l *Ledger) slim(ctx context.Context, op *Operation) (bool, error) {
+	stored, err := l.change(ctx, op, func(now *Operation, _ time.Time) ([]fact, error) {
+		if now.Version != op.Version || now.Generation != op.Generation {
 			return nil, nil
 		}
 		shown, err := l.shownOf(ctx, now)
@@ -69,7 +118,7 @@ func (l *Ledger) slim(ctx context.Context, op *Operation, info *ToolInfo) (bool,
 		}
 		return facts(l.opts.Owner, Retired{Showings: shown}), nil
 	})
-	return err == nil && stored.Retired, err
+	return err == nil && stored.Retired && stored.Version == op.Version+1, err
 }
 
 // shownOf names what the approvers of an operation were shown, which holds its
@@ -106,8 +155,12 @@ func (l *Ledger) RetireRunsStep(ctx context.Context, from RunCursor, keep time.D
 	if err != nil || len(runs) == 0 {
 		return RunCursor{}, 0, err
 	}
+	holds, err := l.store.Holds(ctx)
+	if err != nil {
+		return RunCursor{}, 0, fmt.Errorf("list holds: %w", err)
+	}
 	for _, r := range runs {
-		if r.State != RunFinished || !r.FinishedAt.Before(over) {
+		if r.State != RunFinished || !r.FinishedAt.Before(over) || runHeld(holds, r) {
 			continue
 		}
 		if known, err := l.knowsOperationOf(ctx, r); err != nil || known {
@@ -129,6 +182,14 @@ func (l *Ledger) RetireRunsStep(ctx context.Context, from RunCursor, keep time.D
 	}
 	last := runs[len(runs)-1]
 	return RunCursor{CreatedAt: last.CreatedAt, ID: last.ID}, done, nil
+}
+
+// runHeld reports whether a legal hold covers everything of the run's tenant at
+// its time. One over operations holds the run by their records.
+func runHeld(holds []Hold, r *Run) bool {
+	return slices.ContainsFunc(holds, func(h Hold) bool {
+		return h.Tenant == r.Tenant && h.Operation.IsZero() && h.Subject == "" && h.Tool == "" && !r.CreatedAt.Before(h.From) && (h.Until.IsZero() || r.CreatedAt.Before(h.Until))
+	})
 }
 
 // knowsOperationOf reports whether a record of any operation of the run is left;

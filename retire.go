@@ -3,6 +3,14 @@ package onceward
 // tombstone is why nothing of a retired record is sent again.
 const tombstone = "the record was retired: what would be sent is not kept"
 
+// gone says why nothing of an operation is sent again whose bodies are not there.
+func (o *Operation) gone() string {
+	if o.Shredded {
+		return shreddedFailure().Message
+	}
+	return tombstone
+}
+
 // retired slims the row to its tombstone: digest, state, reference, first and
 // last time stay; bodies, attempts and timeline go (rule 8).
 func (m *step) retired(e Retired) error {
@@ -13,6 +21,7 @@ func (m *step) retired(e Retired) error {
 	o.Retired = true
 	o.Input, o.Request, o.Result, o.Prints = nil, nil, nil, nil
 	o.Supersedes, o.Documents, o.Approval = nil, nil, Approval{}
+	o.DataKey, o.Sealed, o.Blind = DataKeyID{}, nil, ""
 	o.Attempts, o.ProviderKey, o.SerialKey, o.TraceParent = nil, "", "", ""
 	o.Failure.Message = ""
 	return nil

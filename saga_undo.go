@@ -90,6 +90,9 @@ func (l *Ledger) forestall(ctx context.Context, s *Saga, step *SagaStep) (*Opera
 	}
 	at := l.clock.now()
 	op := NewOperation(r.in, r.p, r.tool.Info(), r.gen, at)
+	if err := l.assign(ctx, &op, r.p); err != nil {
+		return nil, err
+	}
 	c, _, err := l.build(&op, l.cancelFacts(&op, at, s.goesBack()), at)
 	if err != nil {
 		return nil, err

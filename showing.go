@@ -101,6 +101,9 @@ func showing(op *Operation, info *ToolInfo) (*Showing, error) {
 	if by := op.DecidedBy; !by.IsZero() {
 		text["decision"] = map[string]any{"id": by.Decision.String(), "version": by.Version, "branch": Visible(by.Branch), "rules": by.Rules}
 	}
+	if op.Blind != "" {
+		text["blind"] = op.Blind // why: else whoever has the digest could try inputs against it
+	}
 	if len(op.Input) > 0 {
 		text["input"] = json.RawMessage(op.Input)
 	}
@@ -135,7 +138,7 @@ func (l *Ledger) keepShowing(ctx context.Context, op *Operation, t Tool, actor s
 	if err != nil {
 		return "", err
 	}
-	d := Document{Tenant: op.Tenant, Digest: s.Digest, MediaType: ShowingMediaType, Body: s.Text, Actor: actor, CreatedAt: l.clock.now()}
+	d := Document{Tenant: op.Tenant, Digest: s.Digest, MediaType: ShowingMediaType, Body: s.Text, Actor: actor, CreatedAt: l.clock.now(), DataKey: op.DataKey}
 	if err := l.store.PutDocument(ctx, d); err != nil {
 		return "", fmt.Errorf("keep what was shown of operation %s: %w", op.ID, err)
 	}

@@ -72,6 +72,7 @@ type Filter struct {
 	CorrelationID string
 	Reference     string    // the provider's name of the effect
 	Actor         string    // who asked first: issuer:subject
+	Subject       SubjectID // whose data its bodies are
 	From          time.Time // created then or later; zero: from the oldest on
 	To            time.Time // created before; zero: up to the newest
 	After         Cursor    // exclusive; zero: from the newest
@@ -160,6 +161,8 @@ type Store interface {
 	ReceiptStore
 	AuditStore
 	GapStore
+	HoldStore
+	DataKeyStore
 	TallyStore
 	BacklogStore
 	TokenStore

@@ -143,6 +143,9 @@ func (l *Ledger) claim(ctx context.Context, in *Intent, t Tool, p *Prepared, s s
 	}
 	at := l.clock.now()
 	op := NewOperation(in, p, t.Info(), s.generation, at)
+	if err := l.assign(ctx, &op, p); err != nil {
+		return claimed{}, err
+	}
 	if err := l.unsure(ctx, &op, t.Info(), at); err != nil {
 		return claimed{}, err
 	}
@@ -243,6 +246,9 @@ func (l *Ledger) lostClaim(ctx context.Context, op, stored *Operation) (claimed,
 		return claimed{}, &Error{Code: CodeLedgerCorrupt, Op: "claim operation", OperationID: op.ID, Message: "the claim lost to a row that is not there"}
 	case stored.Tenant != op.Tenant || stored.Tool != op.Tool || stored.ID == op.ID && stored.Key != op.Key: // else an alias led there
 		return claimed{}, &Error{Code: CodeKeyCollision, Op: "claim operation", OperationID: op.ID, Message: "another identity has this operation ID"}
+	}
+	if stored.Subject != "" && l.opts.Sealer == nil {
+		return claimed{}, keysMissing() // its digest cannot be compared
 	}
 	_, err := l.hydrate(ctx, stored)
 	return claimed{op: stored}, err

@@ -68,9 +68,10 @@ type Keep uint8
 
 // What is kept.
 const (
-	KeepFull     Keep = iota // as it came
-	KeepRedacted             // names and types of the members, no values
-	KeepDigest               // nothing but the digest
+	KeepFull      Keep = iota // as it came
+	KeepRedacted              // names and types of the members, no values
+	KeepDigest                // nothing but the digest
+	KeepEncrypted             // as it came, encrypted with the data key of its subject
 )
 
 // ToolInfo describes a contract in force, for listings and for the ledger's
@@ -129,6 +130,7 @@ type Prepared struct {
 	ProviderKey string
 	Approval    bool // a person must say yes first
 	SerialKey   string
+	Subject     string // whose data it is, where it is kept encrypted; empty: the tenant's
 }
 
 // Tool is one contract version, compiled. Its methods are pure but for reading

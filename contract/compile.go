@@ -238,6 +238,10 @@ func (c *compiler) around() {
 		c.reminders(a)
 	}
 	c.tool.serialBy = c.expression(&spec.SerializeBy, "spec.serialize_by", scopeRequest, nil)
+	c.tool.subject = c.expression(&spec.Keep.Subject, "spec.keep.subject", scopeRequest, nil)
+	if c.tool.subject != nil && keepOf(spec.Keep.Input.value) != onceward.KeepEncrypted && keepOf(spec.Keep.Result.value) != onceward.KeepEncrypted {
+		c.problem(spec.Keep.Subject.at, "spec.keep.subject", "neither input nor result is kept encrypted: nothing would be the subject's")
+	}
 	if u := spec.Compensate; u != nil {
 		c.tool.undo = c.undo(u)
 	}

@@ -160,8 +160,9 @@ type keep struct {
 	group
 	Record     span   `field:"record,forever" default:"90d" doc:"How long an ended operation is kept whole."`
 	Tombstone  span   `field:"tombstone,forever" default:"forever" doc:"How long its key is still refused after that, at least: lint compares it with horizon. Then the key is forgotten, and a request with it is fresh, under another provider key. An operation that began under a contract whose record or tombstone stays for ever is never forgotten."`
-	Input      choice `field:"input" enum:"full|redacted|digest" default:"full" doc:"How much of the input is stored once the operation has ended."`
-	Result     choice `field:"result" enum:"full|redacted|digest" default:"full" doc:"How much of the result is stored once the operation has ended."`
+	Input      choice `field:"input" enum:"full|redacted|digest|encrypted" default:"full" doc:"How much of the input is stored once the operation has ended. encrypted: all of it, from the first moment on, with the data key of its subject; then whatever else tells of input and result is encrypted, too."`
+	Result     choice `field:"result" enum:"full|redacted|digest|encrypted" default:"full" doc:"How much of the result is stored. redacted: names and types of the answer's members, no values. encrypted: as for input."`
+	Subject    source `field:"subject" doc:"CEL expression: whose data it is, where it is kept encrypted. What is encrypted of one subject can be shredded. Default: the tenant's, which cannot be shredded alone."`
 	RetiredKey choice `field:"retired_key" enum:"refuse|reuse" default:"refuse" doc:"What a request under a retired key gets: a refusal, or a new effect."`
 }
 

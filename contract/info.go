@@ -46,6 +46,7 @@ func (c *compiler) info(root *node, text []byte) {
 		info.MCP = onceward.MCPTool{Server: c.tool.request.url.host, Tool: c.tool.request.url.constantSegment()}
 	}
 	info.Policy = c.policy()
+	info.Policy.KeepResult = info.KeepResult
 	info.Policy.ReviewWithin = spec.Review.Within.value
 	info.Policy.ReviewTeam = cmp.Or(spec.Review.Team.value, info.TechnicalOwner, info.BusinessOwner)
 	info.KeyFromCaller = !spec.Key.set && info.Policy.Effect.Writes()
@@ -73,6 +74,8 @@ func keepOf(word string) onceward.Keep {
 		return onceward.KeepRedacted
 	case "digest":
 		return onceward.KeepDigest
+	case "encrypted":
+		return onceward.KeepEncrypted
 	}
 	return onceward.KeepFull
 }

@@ -155,6 +155,9 @@ func (l *linter) inputPlaces() []inputPlace {
 	if l.t.serialBy != nil {
 		places = append(places, l.templatePlace("serialize_by", l.spec.SerializeBy.at, []*program{l.t.serialBy}))
 	}
+	if l.t.subject != nil {
+		places = append(places, l.templatePlace("keep.subject", l.spec.Keep.Subject.at, []*program{l.t.subject}))
+	}
 	if r := l.t.request; r != nil {
 		places = append(places, l.templatePlace("request.url", l.spec.Request.URL.at, r.urlPrograms()))
 		for i := range r.headers {

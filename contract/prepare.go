@@ -36,7 +36,10 @@ func (t *Tool) Prepare(in *onceward.Intent, generation onceward.Generation) (*on
 		return nil, err
 	}
 	out.Approval = t.needsApproval(v)
-	out.SerialKey, err = t.serialKey(v)
+	if out.SerialKey, err = t.serialKey(v); err != nil {
+		return out, err
+	}
+	out.Subject, err = t.subjectOf(v)
 	return out, err
 }
 
@@ -159,6 +162,22 @@ func (t *Tool) serialKey(v *variables) (string, error) {
 		return "", inputError("spec.serialize_by", err)
 	case s == "" || len(s) > onceward.KeyBytesMax:
 		return "", inputError("spec.serialize_by", fmt.Errorf("the value is empty or longer than %d bytes", onceward.KeyBytesMax))
+	}
+	return s, nil
+}
+
+// subjectOf is whose data an encrypted operation holds; empty: the contract names
+// nobody.
+func (t *Tool) subjectOf(v *variables) (string, error) {
+	if t.subject == nil {
+		return "", nil
+	}
+	s, err := t.subject.text(v)
+	switch {
+	case err != nil:
+		return "", inputError("spec.keep.subject", err)
+	case s == "" || len(s) > onceward.DataSubjectBytesMax:
+		return "", inputError("spec.keep.subject", fmt.Errorf("the value is empty or longer than %d bytes", onceward.DataSubjectBytesMax))
 	}
 	return s, nil
 }

@@ -63,6 +63,7 @@ var judges = map[string]riskJudge{
 	"keep.tombstone":   shorter("a key is forgotten sooner", func(t *Tool) time.Duration { return forever(t.info.KeepTombstone) }),
 	"keep.input":       lessKept(func(t *Tool) onceward.Keep { return t.info.Policy.KeepInput }),
 	"keep.result":      lessKept(func(t *Tool) onceward.Keep { return t.info.KeepResult }),
+	"keep.subject":     always("whose data it is, and with whom it is shredded, changes"),
 	"keep.retired_key": turned("a retired key makes a new effect", "a retired key is refused", func(t *Tool) bool { return t.info.Policy.KeyReusable }),
 
 	"not_after":               longer("an older intention is still started", func(t *Tool) time.Duration { return forever(t.info.Policy.NotAfter) }),
@@ -171,7 +172,14 @@ func windowRisk(old, next *Tool) (bool, string) {
 
 func lessKept(get func(*Tool) onceward.Keep) riskJudge {
 	return func(old, next *Tool) (bool, string) {
-		return told(get(next) > get(old), "less is kept as evidence", "more is kept")
+		was, is := get(old), get(next)
+		if was == onceward.KeepEncrypted && is == onceward.KeepFull {
+			return true, "it is stored in clear"
+		}
+		if is == onceward.KeepEncrypted {
+			return false, "it is encrypted"
+		}
+		return told(is > was || was == onceward.KeepEncrypted, "less is kept as evidence", "more is kept")
 	}
 }
 

@@ -119,6 +119,8 @@ func (t *Tool) unsaid(name string) string {
 		return "no bound"
 	case "serialize_by":
 		return "nothing: operations run side by side"
+	case "keep.subject":
+		return "the tenant's, where something is encrypted"
 	case "conflict":
 		return "the effect is done"
 	case "probe.settle":

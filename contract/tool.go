@@ -33,6 +33,7 @@ type Tool struct {
 	probe       *probeTemplate
 	approval    *program
 	serialBy    *program
+	subject     *program
 	undo        *undoTemplate
 	reminders   []reminderTemplate
 	reread      *rereadTemplate

@@ -25,6 +25,9 @@ type Tool struct {
 	// SerializeBy names the input member whose value is the resource that one
 	// operation at a time works on; empty: none.
 	SerializeBy string
+	// Subject names the input member that says whose data it is, where it is kept
+	// encrypted; empty: the tenant's.
+	Subject string
 	// NeedsApproval makes every operation wait for a person's yes.
 	NeedsApproval bool
 	// RemindBy names the tool that reminds of open questions. Its input is the
@@ -74,7 +77,7 @@ func (t *Tool) Prepare(in *onceward.Intent, gen onceward.Generation) (*onceward.
 		return nil, err
 	}
 	return &onceward.Prepared{
-		Approval: t.NeedsApproval, SerialKey: t.serialKey(canonical), Key: key, Aliases: aliases, Digest: digest, Prints: prints, Input: canonical, ProviderKey: pk,
+		Approval: t.NeedsApproval, SerialKey: member(canonical, t.SerializeBy), Subject: member(canonical, t.Subject), Key: key, Aliases: aliases, Digest: digest, Prints: prints, Input: canonical, ProviderKey: pk,
 		Request: &onceward.Request{Method: "POST", URL: "https://provider.test/effects", Body: canonical, Header: []onceward.HeaderField{{Name: "Idempotency-Key", Value: pk}}},
 	}, nil
 }
@@ -103,12 +106,13 @@ func (t *Tool) keys(in *onceward.Intent, input []byte) (key onceward.Key, aliase
 	return key, aliases
 }
 
-func (t *Tool) serialKey(input []byte) string {
+// member is the text of a member of an input; empty where none is named.
+func member(input []byte, name string) string {
 	var members map[string]any
-	if t.SerializeBy == "" || json.Unmarshal(input, &members) != nil {
+	if name == "" || json.Unmarshal(input, &members) != nil {
 		return ""
 	}
-	return fmt.Sprint(members[t.SerializeBy])
+	return fmt.Sprint(members[name])
 }
 
 // MaterialDigest implements onceward.Tool.

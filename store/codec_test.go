@@ -62,6 +62,8 @@ func full() *onceward.Operation {
 	op := &onceward.Operation{}
 	n := 0
 	fill(reflect.ValueOf(op).Elem(), &n)
+	// What is encrypted stands in place of the input, and names its key itself.
+	op.DataKey, op.Sealed, op.Blind, op.Input = onceward.DataKeyID{}, nil, "", []byte(`{"a":1}`)
 	return op
 }
 
@@ -83,6 +85,31 @@ func TestEveryFieldOfAnOperationComesBack(t *testing.T) {
 	op := full()
 	if diff := cmp.Diff(op, roundTrip(t, op)); diff != "" {
 		t.Errorf("the operation changed on its way (-want +got):\n%s", diff)
+	}
+}
+
+func TestSecretsAreTakenOutAndComeBack(t *testing.T) {
+	t.Parallel()
+	op, want := full(), full()
+	first := op.Attempts[0]
+	plain := store.TakeSecrets(op)
+	if op.Input != nil || op.Request != nil || op.Prints != nil || op.Result.Body != nil || op.Result.Header != nil || op.Failure.Message != "" || op.ReviewReason != "" ||
+		op.Attempts[0].Failure.Message != "" || !op.Supersedes[0].Digest.IsZero() || first.Failure.Message == "" {
+		t.Fatalf("something is left: %+v", op)
+	}
+	op.Sealed = append([]byte{1}, plain...)
+	back := roundTrip(t, op)
+	back.Sealed = nil
+	if err := store.PutSecrets(back, plain); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, back); diff != "" {
+		t.Errorf("the operation changed on its way (-want +got):\n%s", diff)
+	}
+	for n := range plain {
+		if err := store.PutSecrets(full(), plain[:n]); err == nil {
+			t.Fatalf("%d bytes of %d are read", n, len(plain))
+		}
 	}
 }
 

@@ -46,6 +46,7 @@ const (
 	flagApprovalSpent
 	flagResendConfirmed
 	flagForked
+	flagShredded
 	flagsKnown = 1<<iota - 1
 )
 
@@ -127,11 +128,12 @@ type flag struct {
 	is  *bool
 }
 
-func flagsOf(op *onceward.Operation) [8]flag {
+func flagsOf(op *onceward.Operation) [9]flag {
 	return [...]flag{
 		{flagCancelRequested, &op.CancelRequested}, {flagRefPending, &op.RefPending}, {flagBroken, &op.Broken},
 		{flagRetired, &op.Retired}, {flagApprovalNeeded, &op.ApprovalNeeded}, {flagApprovalSpent, &op.ApprovalSpent},
 		{flagResendConfirmed, &op.ResendConfirmed}, {flagForked, &op.Forked},
+		{flagShredded, &op.Shredded},
 	}
 }
 

@@ -7,6 +7,10 @@ import (
 	"github.com/onceward/onceward"
 )
 
+// sealedFormat is the first byte of what is kept encrypted. It stands where the
+// input does; no JSON begins with it.
+const sealedFormat = 1
+
 // Encode turns an operation into its row and the parts that go to the side
 // table, in the order of Part. It refuses, with CodeTooLarge, CodeInvalidInput
 // or CodeInternal, what no store could keep: such a change is refused alone.
@@ -17,9 +21,12 @@ func Encode(op *onceward.Operation) (Row, []Body, error) {
 		Generation: int64(op.Generation), Digest: op.Digest, Prints: encodePrints(op.Prints),
 		Contract: op.Contract, Effect: int16(op.Effect), State: int16(op.State), Version: op.Version, Token: op.Token,
 		CreatedAt: Stored(op.CreatedAt), UpdatedAt: Stored(op.UpdatedAt), CompletedAt: Stored(op.CompletedAt),
-		Run: op.Run, CorrelationID: op.CorrelationID, TraceParent: op.TraceParent, Actor: op.Actor,
+		Run: op.Run, CorrelationID: op.CorrelationID, TraceParent: op.TraceParent, Actor: op.Actor, Subject: string(op.Subject),
 		ProviderKey: op.ProviderKey, Reference: op.Reference,
 		Input: op.Input, Request: encodeRequest(op.Request), Result: encodeResult(op.Result),
+	}
+	if op.Sealed != nil {
+		row.Input = op.Sealed
 	}
 	if n := len(op.Attempts); n > 0 {
 		last := &op.Attempts[n-1]
@@ -70,7 +77,7 @@ func check(op *onceward.Operation, row *Row) error {
 	for _, column := range [...]struct{ name, text string }{
 		{"tenant", row.Tenant}, {"tool", row.Tool}, {"key", row.Key}, {"contract", row.Contract}, {"owner", row.Owner},
 		{"run", row.Run}, {"correlation_id", row.CorrelationID}, {"trace_parent", row.TraceParent},
-		{"actor", row.Actor}, {"provider_key", row.ProviderKey},
+		{"actor", row.Actor}, {"provider_key", row.ProviderKey}, {"subject", row.Subject},
 	} {
 		if !storable(column.text) {
 			return refuse(op, onceward.CodeInvalidInput, column.name+" is too long, not UTF-8, or holds a NUL character")
@@ -136,7 +143,10 @@ func (r *Row) decode() (*onceward.Operation, error) {
 		Effect: onceward.EffectClass(r.Effect), State: onceward.State(r.State), Version: r.Version, Token: r.Token,
 		CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt, CompletedAt: r.CompletedAt,
 		Run: r.Run, CorrelationID: r.CorrelationID, TraceParent: r.TraceParent, Actor: r.Actor,
-		ProviderKey: r.ProviderKey, Reference: r.Reference, Input: r.Input,
+		ProviderKey: r.ProviderKey, Reference: r.Reference, Input: r.Input, Subject: onceward.SubjectID(r.Subject),
+	}
+	if len(r.Input) > 0 && r.Input[0] == sealedFormat {
+		op.Input, op.Sealed = nil, r.Input
 	}
 	switch {
 	case op.State > onceward.StateCompensated || op.Effect > onceward.EffectUnsafeWrite:

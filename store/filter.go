@@ -19,6 +19,7 @@ func Selects(f *onceward.Filter, op *onceward.Operation) bool {
 		(f.CorrelationID == "" || op.CorrelationID == f.CorrelationID) &&
 		(f.Reference == "" || op.Reference == f.Reference) &&
 		(f.Actor == "" || op.Actor == f.Actor) &&
+		(f.Subject == "" || op.Subject == f.Subject) &&
 		!Stored(op.CreatedAt).Before(Stored(f.From)) &&
 		(f.To.IsZero() || Stored(op.CreatedAt).Before(Stored(f.To))) &&
 		(len(f.States) == 0 || slices.Contains(f.States, op.State)) &&

@@ -163,6 +163,10 @@ func HashRow(r *Row, bodies []Body) onceward.Digest {
 	for _, s := range [...]string{r.Run, r.CorrelationID, r.TraceParent, r.Actor, r.ProviderKey, r.Reference} {
 		e.string(s)
 	}
+	if r.Subject != "" { // rows of earlier versions have none
+		e.string("subject")
+		e.string(r.Subject)
+	}
 	e.int(int64(r.Side))
 	for _, part := range [...][]byte{r.Prints, r.Input, r.Request, r.Result} {
 		e.bytes(part)

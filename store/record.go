@@ -48,8 +48,11 @@ func encodeRecord(r *onceward.Record) []byte {
 	if r.Evidence != nil {
 		e.evidence(r.Evidence)
 	}
-	if r.Shown != "" { // records of earlier versions end here
+	if r.Shown != "" || r.Sealed != nil { // records of earlier versions end here
 		e.string(r.Shown)
+	}
+	if r.Sealed != nil {
+		e.bytes(r.Sealed)
 	}
 	return e.buf
 }
@@ -85,6 +88,9 @@ func DecodeRecord(id onceward.OperationID, body []byte) (onceward.Record, error)
 	}
 	if d.more() {
 		r.Shown = d.string()
+	}
+	if d.more() {
+		r.Sealed = d.bytes()
 	}
 	if err := d.problem(id, "a record of its timeline cannot be read"); err != nil {
 		return onceward.Record{}, err

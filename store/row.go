@@ -10,7 +10,7 @@ import (
 // precision, zero for none; every text is valid UTF-8 without NUL.
 //
 // Invariant: within one generation ID, Tenant, Tool, Key, Generation,
-// CreatedAt, Run, CorrelationID, TraceParent and Actor never change, and only
+// CreatedAt, Run, CorrelationID, TraceParent, Actor and Subject never change, and only
 // these may be indexed. An update in the same generation need not write them;
 // one that raises the generation writes them all.
 type Row struct {
@@ -39,11 +39,12 @@ type Row struct {
 	CorrelationID string
 	TraceParent   string
 	Actor         string
+	Subject       string // whose data the bodies are, where they are encrypted; empty: they are not
 	ProviderKey   string
 	Reference     string // empty also where the reference is no storable text: then it is in Detail
 
 	Side    int16  // which parts are in the side table: the sum of Part.Bit
-	Input   []byte // canonical JSON as it is; nil: none, or in the side table
+	Input   []byte // canonical JSON as it is, or everything encrypted; nil: none, or in the side table
 	Request []byte // encoded; nil: none, or in the side table
 	Result  []byte // encoded; nil: none, or in the side table
 	Detail  []byte // encoded: attempts, and everything off the happy path; nil: nothing
@@ -124,4 +125,5 @@ func (r *Row) SameIdentity(other *Row) bool {
 func (r *Row) KeepImmutable(old *Row) {
 	r.ID, r.Tenant, r.Tool, r.Key, r.Generation = old.ID, old.Tenant, old.Tool, old.Key, old.Generation
 	r.CreatedAt, r.Run, r.CorrelationID, r.TraceParent, r.Actor = old.CreatedAt, old.Run, old.CorrelationID, old.TraceParent, old.Actor
+	r.Subject = old.Subject
 }

@@ -19,8 +19,9 @@ type auditConfig struct {
 
 // keepConfig is how long what belongs to no contract is kept.
 type keepConfig struct {
-	Audit time.Duration `yaml:"audit"` // 0: for ever
-	Runs  time.Duration `yaml:"runs"`  // finished ones, with their decisions; 0: for ever
+	Audit  time.Duration `yaml:"audit"`  // 0: for ever
+	Runs   time.Duration `yaml:"runs"`   // finished ones, with their decisions; 0: for ever
+	Export string        `yaml:"export"` // folder that records go to before they are deleted; empty: nowhere
 }
 
 // keyBytesMax is the longest text of a key.

@@ -42,6 +42,7 @@ type config struct {
 	Monitor   time.Duration `yaml:"monitor"`
 	Sinks     []sinkConfig  `yaml:"sinks"`
 	Witness   string        `yaml:"witness"`
+	Keys      keysConfig    `yaml:"keys"`
 }
 
 // The defaults.
@@ -118,13 +119,13 @@ func (cfg *config) readFile(c *cobra.Command) error {
 	dec := yaml.NewDecoder(bytes.NewReader(data), yaml.Strict())
 	if err := dec.Decode(cfg); err != nil {
 		return &onceward.Error{Code: onceward.CodeConfigInvalid, Op: "read configuration", Message: name + ": " + yaml.FormatError(err, false, false),
-			Hint: "the members are db, listen, contracts, server, token, token_file, drain, log_level, auth, tls_cert, tls_key, behind_tls_proxy, hosts, oidc, audit, keep, sign_off, metrics_listen, monitor, witness, sinks and mcp"}
+			Hint: "the members are db, listen, contracts, server, token, token_file, drain, log_level, auth, tls_cert, tls_key, behind_tls_proxy, hosts, oidc, audit, keep, sign_off, metrics_listen, monitor, witness, keys, sinks and mcp"}
 	}
 	return nil
 }
 
 func (cfg *config) readEnv(get func(string) string) error {
-	for name, dst := range map[string]*string{"ONCEWARD_DB": &cfg.DB, "ONCEWARD_LISTEN": &cfg.Listen, "ONCEWARD_SERVER": &cfg.Server, "ONCEWARD_TOKEN": &cfg.Token, "ONCEWARD_TOKEN_FILE": &cfg.TokenFile, "ONCEWARD_AUTH": &cfg.Auth, "ONCEWARD_TLS_CERT": &cfg.TLSCert, "ONCEWARD_TLS_KEY": &cfg.TLSKey, "ONCEWARD_LOG_LEVEL": &cfg.LogLevel, "ONCEWARD_AUDIT_KEY": &cfg.Audit.Key, "ONCEWARD_SIGN_OFF": &cfg.SignOff, "ONCEWARD_METRICS_LISTEN": &cfg.Metrics, "ONCEWARD_WITNESS": &cfg.Witness} {
+	for name, dst := range map[string]*string{"ONCEWARD_DB": &cfg.DB, "ONCEWARD_LISTEN": &cfg.Listen, "ONCEWARD_SERVER": &cfg.Server, "ONCEWARD_TOKEN": &cfg.Token, "ONCEWARD_TOKEN_FILE": &cfg.TokenFile, "ONCEWARD_AUTH": &cfg.Auth, "ONCEWARD_TLS_CERT": &cfg.TLSCert, "ONCEWARD_TLS_KEY": &cfg.TLSKey, "ONCEWARD_LOG_LEVEL": &cfg.LogLevel, "ONCEWARD_AUDIT_KEY": &cfg.Audit.Key, "ONCEWARD_SIGN_OFF": &cfg.SignOff, "ONCEWARD_METRICS_LISTEN": &cfg.Metrics, "ONCEWARD_WITNESS": &cfg.Witness, "ONCEWARD_KEYS": &cfg.Keys.Master, "ONCEWARD_SHREDDED": &cfg.Keys.Shredded, "ONCEWARD_EXPORT": &cfg.Keep.Export} {
 		if v := get(name); v != "" {
 			*dst = v
 		}
@@ -157,7 +158,7 @@ func (cfg *config) readEnv(get func(string) string) error {
 
 func (cfg *config) readFlags(flags *pflag.FlagSet) error {
 	for name, dst := range map[string]*string{"db": &cfg.DB, "listen": &cfg.Listen, "server": &cfg.Server, "log-level": &cfg.LogLevel, "audit-key": &cfg.Audit.Key,
-		"token": &cfg.Token, "token-file": &cfg.TokenFile, "auth": &cfg.Auth, "tls-cert": &cfg.TLSCert, "tls-key": &cfg.TLSKey, "sign-off": &cfg.SignOff, "metrics-listen": &cfg.Metrics, "witness": &cfg.Witness} {
+		"token": &cfg.Token, "token-file": &cfg.TokenFile, "auth": &cfg.Auth, "tls-cert": &cfg.TLSCert, "tls-key": &cfg.TLSKey, "sign-off": &cfg.SignOff, "metrics-listen": &cfg.Metrics, "witness": &cfg.Witness, "keys": &cfg.Keys.Master, "shredded": &cfg.Keys.Shredded, "export": &cfg.Keep.Export} {
 		if f := flags.Lookup(name); f != nil && f.Changed {
 			*dst = f.Value.String()
 		}

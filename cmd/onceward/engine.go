@@ -11,6 +11,7 @@ import (
 	"github.com/onceward/onceward"
 	"github.com/onceward/onceward/committer"
 	"github.com/onceward/onceward/contract"
+	"github.com/onceward/onceward/internal/archive"
 	"github.com/onceward/onceward/internal/crashpoint"
 	"github.com/onceward/onceward/internal/mcpgateway"
 	"github.com/onceward/onceward/internal/proxy"
@@ -19,12 +20,14 @@ import (
 	"github.com/onceward/onceward/provider/httpcall"
 	"github.com/onceward/onceward/provider/mcpcall"
 	"github.com/onceward/onceward/relay"
+	"github.com/onceward/onceward/store/sealed"
 	"github.com/onceward/onceward/worker"
 )
 
 // engine is a running ledger: store, group commit, contracts, background loops.
 type engine struct {
 	store    onceward.Store
+	vault    *sealed.Store // the same: what encrypts
 	group    *committer.Committer
 	client   *httpcall.Client
 	held     *proxy.Held          // what callers of upstreams sent along
@@ -38,6 +41,7 @@ type engine struct {
 	metrics  *telemetry.Registry
 	tracer   *telemetry.Tracer // nil: nobody wants spans
 	witness  *witness.File     // nil: there is none
+	archive  *archive.Folder   // nil: nothing is exported before it is deleted
 	stop     context.CancelFunc
 	finished func()
 	sinks    []relay.Publisher
@@ -60,8 +64,12 @@ func startEngine(ctx context.Context, cfg config, force bool, log *slog.Logger) 
 		return nil, err
 	}
 	metrics := telemetry.NewRegistry(versionText())
-	store = telemetry.Store(store, metrics)
-	e := &engine{store: store, log: log, held: held, metrics: metrics, group: committer.New(store, committer.Options{Meter: metrics}), client: httpcall.New(httpcall.Options{Version: versionText()})}
+	vault, err := sealedStore(ctx, cfg, telemetry.Store(store, metrics))
+	if err != nil {
+		return nil, errors.Join(err, store.Close())
+	}
+	store = vault
+	e := &engine{store: store, vault: vault, log: log, held: held, metrics: metrics, group: committer.New(store, committer.Options{Meter: metrics}), client: httpcall.New(httpcall.Options{Version: versionText()})}
 	e.mcp = &mcpServers{client: mcpcall.New(mcpcall.Options{Wire: e.client, Version: versionText(), Log: log, CheckOutput: contract.CheckOutput, Changed: e.listChanged})}
 	e.tools = onceward.NewRegistry(store, contract.Compiler(heldOptions(held)))
 	e.tools.SignOff(contract.Comparer(), demanded)
@@ -84,12 +92,18 @@ func (e *engine) start(ctx context.Context, cfg config, set inForce, force bool)
 	if err := e.activate(ctx, set, force); err != nil {
 		return err
 	}
-	opts := onceward.Options{Store: e.store, Writer: e.group, Inbox: committer.NewInbox(e.store), Tools: e.tools, Provider: switchboard{http: e.client, mcp: e.mcp.client}, Log: e.log, Meter: e.metrics, CheckOutput: contract.CheckOutput, CrashPoint: crashpoint.FromEnv(), Emit: emitFor(cfg.Sinks)}
+	opts := onceward.Options{Store: e.store, Sealer: e.vault, Writer: e.group, Inbox: committer.NewInbox(e.store), Tools: e.tools, Provider: switchboard{http: e.client, mcp: e.mcp.client}, Log: e.log, Meter: e.metrics, CheckOutput: contract.CheckOutput, CrashPoint: crashpoint.FromEnv(), Emit: emitFor(cfg.Sinks)}
 	if e.tracer, err = telemetry.NewTracer(ctx, versionText(), os.Getenv, e.log); err != nil {
 		return err
 	}
 	if e.tracer != nil {
 		opts.Tracer = e.tracer
+	}
+	if cfg.Keep.Export != "" {
+		if e.archive, err = archive.Open(cfg.Keep.Export); err != nil {
+			return err
+		}
+		opts.Exporter = e.archive
 	}
 	if e.witness, err = openWitness(cfg); err != nil {
 		return err
@@ -193,6 +207,9 @@ func (e *engine) release() error {
 	err := errors.Join(closePublishers(e.sinks), e.store.Close())
 	if e.witness != nil {
 		err = errors.Join(err, e.witness.Close())
+	}
+	if e.archive != nil {
+		err = errors.Join(err, e.archive.Close())
 	}
 	return err
 }

@@ -46,6 +46,7 @@ var exits = map[onceward.Code]int{
 	onceward.CodeUnsupportedMedia: exitUsage, onceward.CodeUnsupportedPolicy: exitUsage, onceward.CodeCursorInvalid: exitUsage,
 	onceward.CodeKeyMissing: exitUsage, onceward.CodeKeyInvalid: exitUsage, onceward.CodeKeyAmbiguous: exitUsage,
 	onceward.CodeKeyReused: exitConflict, onceward.CodeKeyRetired: exitConflict, onceward.CodeKeyCollision: exitConflict,
+	onceward.CodeKeysMissing: exitUnreachable, onceward.CodeShredded: exitRefused, onceward.CodeHeld: exitRefused, onceward.CodeHoldNotFound: exitUsage,
 	onceward.CodeDuplicate: exitConflict, onceward.CodeStillRunning: exitNotFinal,
 	onceward.CodeToolNotFound: exitUsage, onceward.CodeOperationNotFound: exitUsage, onceward.CodeDocumentNotFound: exitUsage, onceward.CodeReplayNotFound: exitUsage, onceward.CodeSagaNotFound: exitUsage, onceward.CodeAttemptNotFound: exitUsage,
 	onceward.CodeSourceNotFound: exitUsage, onceward.CodeEventNotFound: exitUsage, onceward.CodeSignatureInvalid: exitRefused,

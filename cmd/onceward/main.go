@@ -85,7 +85,7 @@ func newRoot() *cobra.Command {
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return usageError("%s; see %s --help", err.Error(), c.CommandPath())
 	})
-	root.AddCommand(newServe(), newMCP(), newDemo(), newDrill(), newCall(), newOperation(), newReview(), newEvent(), newApproval(), newReplay(), newRun(), newSaga(), newDecision(), newContract(), newTool(), newToken(),
+	root.AddCommand(newServe(), newMCP(), newDemo(), newDrill(), newCall(), newOperation(), newReview(), newEvent(), newApproval(), newReplay(), newRun(), newSaga(), newDecision(), newHold(), newKey(), newContract(), newTool(), newToken(),
 		newSim(), newOutbox(), newDoctor(), newMigrate(), newBackup(), newRestore(), newRecover(), newAudit(), newReport(), newVersion(), newReference())
 	return strict(root)
 }

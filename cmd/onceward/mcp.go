@@ -55,6 +55,7 @@ func newMCP() *cobra.Command {
 	}
 	c.AddCommand(newMCPDefinitions())
 	dbFlag(c)
+	keysFlags(c)
 	contractsFlag(c)
 	c.Flags().Duration("drain", defaultDrain, "how long running attempts may take to end (ONCEWARD_DRAIN)")
 	c.Flags().String("log-level", "warn", "debug, info, warn or error; the log goes to standard error (ONCEWARD_LOG_LEVEL)")

@@ -43,6 +43,7 @@ func newRecover() *cobra.Command {
 	}
 	dbFlag(c)
 	witnessFlag(c)
+	keysFlags(c)
 	f := c.Flags()
 	f.StringVar(&reason, "reason", "", "why it is opened again; noted in the audit trail")
 	f.StringVar(&confirm, "confirm", "", "the sentence that the command prints, word for word")
@@ -54,11 +55,15 @@ func newRecover() *cobra.Command {
 // onQuietLedger opens the ledger with its witness, starts nothing and puts no
 // contract in force.
 func onQuietLedger(ctx context.Context, cfg config, fn func(l *onceward.Ledger) error) (err error) {
-	s, err := openStore(ctx, cfg.DB, false)
+	plain, err := openStore(ctx, cfg.DB, false)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, s.Close()) }()
+	defer func() { err = errors.Join(err, plain.Close()) }()
+	s, err := sealedStore(ctx, cfg, plain)
+	if err != nil {
+		return err
+	}
 	w, err := openWitness(cfg)
 	if err != nil {
 		return err
@@ -67,7 +72,7 @@ func onQuietLedger(ctx context.Context, cfg config, fn func(l *onceward.Ledger) 
 	defer client.Close()
 	servers := mcpcall.New(mcpcall.Options{Wire: client, Version: versionText(), Log: slog.New(slog.DiscardHandler)})
 	defer servers.Close()
-	opts := onceward.Options{Store: s, Tools: onceward.NewRegistry(s, contract.Compiler(contractOptions())), Provider: switchboard{http: client, mcp: servers}}
+	opts := onceward.Options{Store: s, Sealer: s, Tools: onceward.NewRegistry(s, contract.Compiler(contractOptions())), Provider: switchboard{http: client, mcp: servers}}
 	if w != nil {
 		defer func() { err = errors.Join(err, w.Close()) }()
 		opts.Witness = w

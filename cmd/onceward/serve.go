@@ -38,6 +38,7 @@ func newServe() *cobra.Command {
 	}
 	dbFlag(c)
 	witnessFlag(c)
+	keysFlags(c)
 	contractsFlag(c)
 	f := c.Flags()
 	f.String("listen", defaultListen, "address to listen on; beyond loopback with --auth required and TLS only (ONCEWARD_LISTEN)")
@@ -46,6 +47,7 @@ func newServe() *cobra.Command {
 	f.String("audit-key", "", "Ed25519 key that signs the audit trail: env:NAME or file:PATH (ONCEWARD_AUDIT_KEY)")
 	f.Duration("keep-audit", 0, "how long the audit trail is kept; 0: for ever (ONCEWARD_KEEP_AUDIT)")
 	f.Duration("keep-runs", 0, "how long a finished run is kept, and its decisions; 0: for ever (ONCEWARD_KEEP_RUNS)")
+	f.String("export", "", "folder that records and tombstones are written to before they are deleted (ONCEWARD_EXPORT)")
 	f.String("sign-off", signOffOff, "off, or required: a contract that widens risk waits for both owners' yes (ONCEWARD_SIGN_OFF)")
 	f.Duration("monitor", defaultMonitor, "how often at most one succeeded operation is looked up to count its effects; 0: never (ONCEWARD_MONITOR)")
 	f.String("metrics-listen", "", "a further address that serves /metrics only, to whoever reaches it (ONCEWARD_METRICS_LISTEN)")

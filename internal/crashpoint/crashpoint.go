@@ -20,6 +20,7 @@ var All = []string{
 	"saga.before_step", "saga.after_step", "saga.before_undo", "saga.after_undo", "saga.before_commit",
 	"inbox.before_record", "inbox.after_record", "inbox.before_handle", "inbox.between_effects", "inbox.before_settle",
 	"relay.after_publish",
+	"export.after_sync",
 }
 
 // FromEnv returns the function to call at each point; nil when the environment

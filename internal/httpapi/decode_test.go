@@ -13,7 +13,7 @@ import (
 
 // requests are the wire types that are read.
 var requests = []any{OperationRequest{}, BatchRequest{}, ClaimRequest{}, HeartbeatRequest{}, OutcomeRequest{}, CancelRequest{}, ResolveRequest{}, ReplayRequest{}, ForkRequest{}, PauseRequest{},
-	RunRequest{}, FinishRequest{}, DecisionRequest{}, RedecideRequest{}, TokenRequest{}, ApproveRequest{}, RejectRequest{}, AssignRequest{}, CommentRequest{}, BulkRequest{}, BulkFilter{}, SagaRequest{}, SagaStepRequest{}, SagaUndoRequest{}, SagaCancel{}, SagaResolve{}, StopRequest{}, StartRequest{}, SignRequest{}, EventDecision{}, OutboxDecision{}}
+	RunRequest{}, FinishRequest{}, DecisionRequest{}, RedecideRequest{}, TokenRequest{}, ApproveRequest{}, RejectRequest{}, AssignRequest{}, CommentRequest{}, BulkRequest{}, BulkFilter{}, SagaRequest{}, SagaStepRequest{}, SagaUndoRequest{}, SagaCancel{}, SagaResolve{}, StopRequest{}, StartRequest{}, SignRequest{}, EventDecision{}, OutboxDecision{}, HoldRequest{}, LiftRequest{}, ShredRequest{}}
 
 func TestEveryBodyOfTheRoutesIsAWireTypeThatIsRead(t *testing.T) {
 	t.Parallel()

@@ -37,6 +37,8 @@ type Operation struct {
 	Error            *OperationError    `json:"error,omitempty" doc:"Why it is not done: of the last attempt that was not, or is unknown."`
 	Approval         *Approval          `json:"approval,omitempty" doc:"There if the contract asks for one."`
 	Documents        []DocumentRef      `json:"documents,omitempty" doc:"What supports the request; part of the digest."`
+	SubjectID        string             `json:"subject_id,omitempty" doc:"Whose data its encrypted bodies are; absent: they are not encrypted."`
+	Shredded         bool               `json:"shredded,omitempty" doc:"Its bodies are gone with their data key: input, result and messages cannot be read any more. State, reference and times hold."`
 	Retired          bool               `json:"retired,omitempty" doc:"Slimmed to a tombstone: input, result and attempts are gone."`
 	CreatedAt        time.Time          `json:"created_at"`
 	UpdatedAt        time.Time          `json:"updated_at"`
@@ -48,11 +50,12 @@ type Operation struct {
 
 // Result is the provider's answer as it is replayed.
 type Result struct {
-	Status     int                 `json:"status,omitempty" doc:"The provider's HTTP status; absent where there was none."`
-	Headers    map[string][]string `json:"headers,omitempty" doc:"What of the answer's headers may be replayed; repeated ones stay a list."`
-	Body       json.RawMessage     `json:"body,omitempty" doc:"The JSON value, if the body is one; else its text as a string."`
-	BodyBase64 string              `json:"body_base64,omitempty" doc:"The body, if it is neither JSON nor UTF-8 text."`
-	BodyKept   bool                `json:"body_kept" doc:"False: the effect is done, but its body was too large, cut or not to be kept. A body is whole or absent."`
+	Status       int                 `json:"status,omitempty" doc:"The provider's HTTP status; absent where there was none."`
+	Headers      map[string][]string `json:"headers,omitempty" doc:"What of the answer's headers may be replayed; repeated ones stay a list."`
+	Body         json.RawMessage     `json:"body,omitempty" doc:"The JSON value, if the body is one; else its text as a string."`
+	BodyBase64   string              `json:"body_base64,omitempty" doc:"The body, if it is neither JSON nor UTF-8 text."`
+	BodyKept     bool                `json:"body_kept" doc:"False: the effect is done, but its body was too large, cut or not to be kept. A body that is kept is whole."`
+	BodyRedacted bool                `json:"body_redacted,omitempty" doc:"The body has the members of the provider's answer, and the names of their types in place of values."`
 }
 
 // OperationError says why an operation is not done.
@@ -73,7 +76,7 @@ func operation(op *onceward.Operation, who onceward.Principal) *Operation {
 		Generation: int(op.Generation), Digest: op.Digest.String(), State: op.State.String(), Run: op.Run, Decision: operationDecision(op), CorrelationID: op.CorrelationID,
 		Actor: op.Actor, ProviderKey: op.ProviderKey, Reference: op.Reference, ReferencePending: op.RefPending,
 		CancelRequested: op.CancelRequested, Parked: string(op.Parked), ReviewReason: op.ReviewReason,
-		Approval: approval(op), Documents: documents(op.Documents), Retired: op.Retired, Error: operationError(op),
+		Approval: approval(op), Documents: documents(op.Documents), SubjectID: string(op.Subject), Shredded: op.Shredded, Retired: op.Retired, Error: operationError(op),
 		CreatedAt: op.CreatedAt.UTC(), UpdatedAt: op.UpdatedAt.UTC(), CompletedAt: op.CompletedAt.UTC(), DueAt: op.DueAt.UTC(),
 	}
 	if !op.Retired {
@@ -128,8 +131,9 @@ func operationError(op *onceward.Operation) *OperationError {
 
 func result(r *onceward.Result) *Result {
 	out := &Result{Status: r.Status, BodyKept: r.BodyKept, Headers: headers(r.Header)}
-	if r.BodyKept {
+	if r.BodyKept || r.Body != nil {
 		out.Body, out.BodyBase64 = body(r.Body)
+		out.BodyRedacted = !r.BodyKept
 	}
 	return out
 }

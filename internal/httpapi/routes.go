@@ -98,7 +98,7 @@ var changeAnswers = []answer{
 	{http.StatusAccepted, OperationState{}, "Done; the operation goes on, or is not settled yet."},
 }
 
-var routes = slices.Concat(operationRoutes, reviewRoutes, inboxRoutes, outboxRoutes, switchRoutes, signoffRoutes, bulkRoutes, runRoutes, sagaRoutes, decisionRoutes, tokenRoutes, auditRoutes, reportRoutes, metricRoutes)
+var routes = slices.Concat(operationRoutes, reviewRoutes, inboxRoutes, outboxRoutes, switchRoutes, signoffRoutes, bulkRoutes, runRoutes, sagaRoutes, decisionRoutes, holdRoutes, keyRoutes, tokenRoutes, auditRoutes, reportRoutes, metricRoutes)
 
 var operationRoutes = []route{
 	{

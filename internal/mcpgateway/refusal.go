@@ -24,6 +24,7 @@ var shapes = map[onceward.Code]shape{
 	onceward.CodeUnsupportedPolicy: shapeResult, onceward.CodeCursorInvalid: shapeProtocol,
 	onceward.CodeKeyMissing: shapeResult, onceward.CodeKeyInvalid: shapeResult, onceward.CodeKeyAmbiguous: shapeResult, onceward.CodeKeyReused: shapeResult,
 	onceward.CodeKeyRetired: shapeResult, onceward.CodeKeyCollision: shapeResult, onceward.CodeDuplicate: shapeResult, onceward.CodeStillRunning: shapeResult,
+	onceward.CodeKeysMissing: shapeResult, onceward.CodeShredded: shapeResult, onceward.CodeHeld: shapeResult, onceward.CodeHoldNotFound: shapeProtocol,
 	onceward.CodeToolNotFound: shapeProtocol, onceward.CodeOperationNotFound: shapeResult, onceward.CodeReplayNotFound: shapeResult, onceward.CodeSagaNotFound: shapeResult, onceward.CodeDocumentNotFound: shapeResult,
 	onceward.CodeRunNotFound: shapeResult, onceward.CodeDecisionNotFound: shapeResult, onceward.CodeDecisionConflict: shapeResult, onceward.CodeOutputInvalid: shapeResult,
 	onceward.CodeBranchForbids: shapeResult, onceward.CodeWorkflowMismatch: shapeResult, onceward.CodeAttemptNotFound: shapeResult,

@@ -40,6 +40,9 @@ func (x *exchange) answer(a *onceward.Answer, s *sink) error {
 		if x.recovered(op) {
 			return nil
 		}
+		if op.Shredded {
+			return &onceward.Error{Code: onceward.CodeShredded, OperationID: op.ID, Message: referenced("it is done", op)}
+		}
 		return &onceward.Error{Code: onceward.CodeResultNotKept, OperationID: op.ID, Message: referenced("it is done", op)}
 	case onceward.StateFailed:
 		if !x.who.SeesResult(op) {

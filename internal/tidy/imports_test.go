@@ -35,6 +35,7 @@ var directions = []direction{
 	{"store/memory", port, "a store knows the port and no other store"},
 	{"store/sqlite", port, "a store knows the port and no other store"},
 	{"store/postgres", port, "a store knows the port and no other store"},
+	{"store/sealed", port, "it stands in front of any store and knows none"},
 	{"store/storetest", []string{".", "store"}, "the suite knows the port, so that every store can run it"},
 	{"provider", root, "a provider knows the port and no other provider"},
 	{"provider/httpcall", root, "a provider knows the port and no other provider"},

@@ -49,6 +49,8 @@ type data struct {
 	signings  []onceward.ContractSigning
 	tallies   map[tallyKey]int64
 	gaps      map[string]string // values by name, as the other stores keep them
+	dataKeys  map[onceward.DataKeyID]*onceward.DataKey
+	holds     map[onceward.HoldID]onceward.Hold
 	outbox    outbox
 }
 
@@ -89,6 +91,8 @@ func New(opts Options) *Store {
 		early:     map[onceward.OperationID][]onceward.EarlyApproval{},
 		trail:     newTrail(),
 		tallies:   map[tallyKey]int64{},
+		dataKeys:  map[onceward.DataKeyID]*onceward.DataKey{},
+		holds:     map[onceward.HoldID]onceward.Hold{},
 		outbox:    outbox{sinks: map[string]*keptSink{}},
 	}}
 }

@@ -19,7 +19,7 @@ func (s *Store) List(ctx context.Context, f onceward.Filter) ([]*onceward.Operat
 	}
 	var p parameters
 	sql := ""
-	if store.AllOffPath(f.States) && f.Run == "" && f.CorrelationID == "" && f.Reference == "" && f.Actor == "" {
+	if store.AllOffPath(f.States) && f.Run == "" && f.CorrelationID == "" && f.Reference == "" && f.Actor == "" && f.Subject == "" {
 		sql = listDue(&f, &p)
 	} else {
 		sql = listAll(&f, &p)
@@ -45,6 +45,9 @@ func bounds(f *onceward.Filter, p *parameters) []string {
 	}
 	if f.CorrelationID != "" {
 		where = append(where, "o.correlation_id = "+p.add(textParam(f.CorrelationID)))
+	}
+	if f.Subject != "" {
+		where = append(where, "o.subject = "+p.add(textParam(string(f.Subject))))
 	}
 	return append(where, within(f, p, "o.created_at", "o.id")...)
 }

@@ -21,8 +21,7 @@ type column struct {
 	get   func(r *store.Row, v []byte) error
 }
 
-// columns is every column of the operations table but for alias_of and gone,
-// in the order of the table.
+// columns is every column of the operations table but for alias_of and gone.
 var columns = []column{
 	fixed(identifier("id", func(r *store.Row) *[16]byte { return (*[16]byte)(&r.ID) })),
 	fixed(moment("created_at", func(r *store.Row) *time.Time { return &r.CreatedAt })),
@@ -34,6 +33,7 @@ var columns = []column{
 	fixed(optional("run", func(r *store.Row) *string { return &r.Run })),
 	fixed(optional("correlation_id", func(r *store.Row) *string { return &r.CorrelationID })),
 	fixed(optional("trace_parent", func(r *store.Row) *string { return &r.TraceParent })),
+	fixed(optional("subject", func(r *store.Row) *string { return &r.Subject })),
 	text("contract", func(r *store.Row) *string { return &r.Contract }),
 	digest("digest", func(r *store.Row) *onceward.Digest { return &r.Digest }),
 	part(blob("prints", func(r *store.Row) *[]byte { return &r.Prints })),

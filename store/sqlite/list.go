@@ -63,6 +63,10 @@ func walked(f *onceward.Filter) (index string, bounds []condition) {
 		index = "operations_run"
 		bounds = append(bounds, condition{`o.run <> '' AND o.run = ?`, func(b *binder) { b.text(f.Run) }})
 	}
+	if f.Subject != "" {
+		index = "operations_subject"
+		bounds = append(bounds, condition{`o.subject <> '' AND o.subject = ?`, func(b *binder) { b.text(string(f.Subject)) }})
+	}
 	return index, append(bounds, within(f, "o.created_at", "o.id")...)
 }
 

@@ -8,14 +8,14 @@ import (
 // columns are all columns of an operation but alias_of, in the order of bindRow
 // and scanRow. Those before updated_at do not change within a generation, or
 // are compared; see updateRow.
-const columns = `o.id, o.tenant, o.tool, o.key, o.generation, o.created_at, o.run, o.correlation_id, o.trace_parent, o.actor,
+const columns = `o.id, o.tenant, o.tool, o.key, o.generation, o.created_at, o.run, o.correlation_id, o.trace_parent, o.actor, o.subject,
 	o.digest, o.contract, o.effect, o.state, o.version, o.token, o.attempt, o.owner, o.lease_until, o.updated_at, o.completed_at,
 	o.provider_key, o.reference, o.side, o.prints, o.input, o.request, o.result, o.detail`
 
-const insertRow = `INSERT INTO operations (id, tenant, tool, key, generation, created_at, run, correlation_id, trace_parent, actor,
+const insertRow = `INSERT INTO operations (id, tenant, tool, key, generation, created_at, run, correlation_id, trace_parent, actor, subject,
 	digest, contract, effect, state, version, token, attempt, owner, lease_until, updated_at, completed_at,
 	provider_key, reference, side, prints, input, request, result, detail)
-	VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+	VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 	ON CONFLICT (id) DO NOTHING`
 
 // updateRow writes the columns that change within a generation, and so touches
@@ -27,7 +27,7 @@ const updateRow = `UPDATE operations SET digest = ?, contract = ?, effect = ?, s
 
 // renewRow writes every column but the identity: a key that is used anew. A row
 // of a later use is left alone: the tombstone that the writer knew was dropped.
-const renewRow = `UPDATE operations SET generation = ?, created_at = ?, run = ?, correlation_id = ?, trace_parent = ?, actor = ?,
+const renewRow = `UPDATE operations SET generation = ?, created_at = ?, run = ?, correlation_id = ?, trace_parent = ?, actor = ?, subject = ?,
 	digest = ?, contract = ?, effect = ?, state = ?, version = ?, token = ?, attempt = ?,
 	owner = ?, lease_until = ?, updated_at = ?, completed_at = ?, provider_key = ?, reference = ?, side = ?,
 	prints = ?, input = ?, request = ?, result = ?, detail = ?
@@ -48,6 +48,7 @@ func (b *binder) use(r *store.Row) {
 	b.text(r.CorrelationID)
 	b.text(r.TraceParent)
 	b.text(r.Actor)
+	b.text(r.Subject)
 }
 
 // mutable binds what an update in the same generation writes.
@@ -77,7 +78,7 @@ func (b *binder) mutable(r *store.Row) {
 func (r *rower) row() *store.Row {
 	row := &store.Row{
 		ID: r.id(), Tenant: r.text(), Tool: r.text(), Key: r.text(), Generation: r.int(), CreatedAt: r.time(),
-		Run: r.text(), CorrelationID: r.text(), TraceParent: r.text(), Actor: r.text(),
+		Run: r.text(), CorrelationID: r.text(), TraceParent: r.text(), Actor: r.text(), Subject: r.text(),
 	}
 	r.fill(row.Digest[:])
 	row.Contract, row.Effect, row.State, row.Version = r.text(), int16(r.int()), int16(r.int()), r.int()

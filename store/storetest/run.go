@@ -45,7 +45,7 @@ func Run(t *testing.T, open func(t *testing.T) Opened) {
 	t.Helper()
 	for _, group := range [][]situation{
 		tokens, sessions, claims, updates, reruns, aliases, dues, backlogs, parked, listings, bodies, details,
-		tombstones, replicas, switches, contracts, signings, documents, earlyApprovals, runRows, bulkReplays, sagas, inboxEvents, outboxes, joins, decisions, audits, noted, gaps, counts, times, refusals, contexts, handles,
+		tombstones, replicas, switches, contracts, signings, documents, earlyApprovals, runRows, bulkReplays, sagas, inboxEvents, outboxes, joins, decisions, audits, noted, gaps, dataKeys, holds, counts, times, refusals, contexts, handles,
 	} {
 		for _, s := range group {
 			t.Run(s.name, func(t *testing.T) {

@@ -376,6 +376,18 @@ export interface ContractVersionList {
   versions: ContractVersion[];
 }
 
+export interface DataKey {
+  /** Since then nothing new is encrypted with it. */
+  closed_at?: string;
+  created_at: string;
+  id: string;
+  /** The master key that wraps it; absent once it is shredded. */
+  master?: string;
+  shredded_at?: string;
+  /** Absent: the tenant's own, which names subjects. */
+  subject_id?: string;
+}
+
 export interface Decided {
   /** Who is deciding. */
   claimed_by?: string;
@@ -561,6 +573,46 @@ export interface HeldVersion {
   version: string;
 }
 
+export interface Hold {
+  at: string;
+  by: string;
+  /** It covers what was created then or later. */
+  from?: string;
+  id: string;
+  /** It covers that operation; absent: any. */
+  operation?: string;
+  reason: string;
+  /** It covers the operations of that subject; absent: of any. The subject's name is not kept. */
+  subject_id?: string;
+  /** It covers the operations of that tool; absent: of any. */
+  tool?: string;
+  /** It covers what was created before; absent: whatever comes. */
+  until?: string;
+}
+
+export interface HoldAnswer {
+  hold: Hold;
+}
+
+export interface HoldList {
+  holds: Hold[];
+}
+
+export interface HoldRequest {
+  /** Created then or later, as 2026-01-02T15:04:05Z. */
+  from?: string;
+  /** That operation alone. */
+  operation?: string;
+  /** What it is held for; noted in the audit trail. */
+  reason: string;
+  /** The operations of that subject, by the name that its contract's keep.subject gives. */
+  subject?: string;
+  /** The operations of that tool. */
+  tool?: string;
+  /** Created before. */
+  until?: string;
+}
+
 export interface HookAnswer {
   /** What the sender asked to read back. */
   challenge?: string;
@@ -580,7 +632,7 @@ export interface InboxEvent {
   /** A JSON value as it came; else the text in a string. Only where one event is read. */
   body?: unknown;
   /** Why it waits, or is tried again. */
-  code?: 'invalid_request' | 'invalid_input' | 'too_large' | 'unsupported_media' | 'unsupported_policy' | 'cursor_invalid' | 'key_missing' | 'key_invalid' | 'key_ambiguous' | 'key_reused' | 'key_retired' | 'key_collision' | 'duplicate' | 'still_running' | 'tool_not_found' | 'operation_not_found' | 'replay_not_found' | 'saga_not_found' | 'document_not_found' | 'run_not_found' | 'decision_not_found' | 'decision_conflict' | 'output_invalid' | 'branch_forbids' | 'workflow_mismatch' | 'attempt_not_found' | 'source_not_found' | 'event_not_found' | 'signature_invalid' | 'route_not_found' | 'method_not_allowed' | 'token_not_found' | 'unauthenticated' | 'forbidden' | 'origin_refused' | 'state_forbids' | 'fence_lost' | 'evidence_required' | 'confirmation_needed' | 'replay_refused' | 'operation_failed' | 'contract_invalid' | 'contract_superseded' | 'config_invalid' | 'rate_limited' | 'overloaded' | 'ledger_unavailable' | 'may_be_recorded' | 'ledger_read_only' | 'ledger_foreign' | 'ledger_too_new' | 'ledger_behind' | 'ledger_corrupt' | 'write_conflict' | 'canceled' | 'provider_unreachable' | 'result_not_kept' | 'passed_unknown' | 'internal';
+  code?: 'invalid_request' | 'invalid_input' | 'too_large' | 'unsupported_media' | 'unsupported_policy' | 'cursor_invalid' | 'key_missing' | 'key_invalid' | 'key_ambiguous' | 'key_reused' | 'key_retired' | 'keys_missing' | 'shredded' | 'held' | 'hold_not_found' | 'key_collision' | 'duplicate' | 'still_running' | 'tool_not_found' | 'operation_not_found' | 'replay_not_found' | 'saga_not_found' | 'document_not_found' | 'run_not_found' | 'decision_not_found' | 'decision_conflict' | 'output_invalid' | 'branch_forbids' | 'workflow_mismatch' | 'attempt_not_found' | 'source_not_found' | 'event_not_found' | 'signature_invalid' | 'route_not_found' | 'method_not_allowed' | 'token_not_found' | 'unauthenticated' | 'forbidden' | 'origin_refused' | 'state_forbids' | 'fence_lost' | 'evidence_required' | 'confirmation_needed' | 'replay_refused' | 'operation_failed' | 'contract_invalid' | 'contract_superseded' | 'config_invalid' | 'rate_limited' | 'overloaded' | 'ledger_unavailable' | 'may_be_recorded' | 'ledger_read_only' | 'ledger_foreign' | 'ledger_too_new' | 'ledger_behind' | 'ledger_corrupt' | 'write_conflict' | 'canceled' | 'provider_unreachable' | 'result_not_kept' | 'passed_unknown' | 'internal';
   content_type?: string;
   /** When it is handled. */
   due_at?: string;
@@ -623,6 +675,26 @@ export interface IssuedToken {
   /** What the bearer sends: Authorization: Bearer ow_… It cannot be read again. */
   secret: string;
   token: Token;
+}
+
+export interface KeyList {
+  data_keys: DataKey[];
+  /** The master keys of this server, by name; the first wraps. */
+  masters: string[];
+  /** To be given as after; absent on the last page. */
+  next?: string;
+  /** The master keys that wrap data keys of any tenant. */
+  uses: MasterUse[];
+}
+
+export interface LiftRequest {
+  /** Why it is over; noted in the audit trail. */
+  reason: string;
+}
+
+export interface MasterUse {
+  data_keys: number;
+  master: string;
 }
 
 export interface Operation {
@@ -681,8 +753,12 @@ export interface Operation {
   /** Why a person is asked. */
   review_reason?: string;
   run?: string;
+  /** Its bodies are gone with their data key: input, result and messages cannot be read any more. State, reference and times hold. */
+  shredded?: boolean;
   /** docs/state-machine.md explains each. */
   state: 'awaiting_approval' | 'ready' | 'effect_pending' | 'outcome_unknown' | 'needs_review' | 'succeeded' | 'failed' | 'abandoned' | 'cancelled' | 'compensated';
+  /** Whose data its encrypted bodies are; absent: they are not encrypted. */
+  subject_id?: string;
   /** Whose data it is; from the credentials of the first request. */
   tenant: string;
   tool: string;
@@ -896,7 +972,7 @@ export interface Problem {
   /** What to do now, in a sentence that an agent can follow. */
   advice: string;
   /** One of a closed list; docs/reference/errors.md explains each. */
-  code: 'invalid_request' | 'invalid_input' | 'too_large' | 'unsupported_media' | 'unsupported_policy' | 'cursor_invalid' | 'key_missing' | 'key_invalid' | 'key_ambiguous' | 'key_reused' | 'key_retired' | 'key_collision' | 'duplicate' | 'still_running' | 'tool_not_found' | 'operation_not_found' | 'replay_not_found' | 'saga_not_found' | 'document_not_found' | 'run_not_found' | 'decision_not_found' | 'decision_conflict' | 'output_invalid' | 'branch_forbids' | 'workflow_mismatch' | 'attempt_not_found' | 'source_not_found' | 'event_not_found' | 'signature_invalid' | 'route_not_found' | 'method_not_allowed' | 'token_not_found' | 'unauthenticated' | 'forbidden' | 'origin_refused' | 'state_forbids' | 'fence_lost' | 'evidence_required' | 'confirmation_needed' | 'replay_refused' | 'operation_failed' | 'contract_invalid' | 'contract_superseded' | 'config_invalid' | 'rate_limited' | 'overloaded' | 'ledger_unavailable' | 'may_be_recorded' | 'ledger_read_only' | 'ledger_foreign' | 'ledger_too_new' | 'ledger_behind' | 'ledger_corrupt' | 'write_conflict' | 'canceled' | 'provider_unreachable' | 'result_not_kept' | 'passed_unknown' | 'internal';
+  code: 'invalid_request' | 'invalid_input' | 'too_large' | 'unsupported_media' | 'unsupported_policy' | 'cursor_invalid' | 'key_missing' | 'key_invalid' | 'key_ambiguous' | 'key_reused' | 'key_retired' | 'keys_missing' | 'shredded' | 'held' | 'hold_not_found' | 'key_collision' | 'duplicate' | 'still_running' | 'tool_not_found' | 'operation_not_found' | 'replay_not_found' | 'saga_not_found' | 'document_not_found' | 'run_not_found' | 'decision_not_found' | 'decision_conflict' | 'output_invalid' | 'branch_forbids' | 'workflow_mismatch' | 'attempt_not_found' | 'source_not_found' | 'event_not_found' | 'signature_invalid' | 'route_not_found' | 'method_not_allowed' | 'token_not_found' | 'unauthenticated' | 'forbidden' | 'origin_refused' | 'state_forbids' | 'fence_lost' | 'evidence_required' | 'confirmation_needed' | 'replay_refused' | 'operation_failed' | 'contract_invalid' | 'contract_superseded' | 'config_invalid' | 'rate_limited' | 'overloaded' | 'ledger_unavailable' | 'may_be_recorded' | 'ledger_read_only' | 'ledger_foreign' | 'ledger_too_new' | 'ledger_behind' | 'ledger_corrupt' | 'write_conflict' | 'canceled' | 'provider_unreachable' | 'result_not_kept' | 'passed_unknown' | 'internal';
   /** How a request for an operation was answered; blocked is every refusal. */
   decision?: 'fresh' | 'replayed' | 'joined' | 'blocked' | 'escalated';
   /** What is wrong, and where: the member, line and column of a body. */
@@ -1017,8 +1093,10 @@ export interface Result {
   body?: unknown;
   /** The body, if it is neither JSON nor UTF-8 text. */
   body_base64?: string;
-  /** False: the effect is done, but its body was too large, cut or not to be kept. A body is whole or absent. */
+  /** False: the effect is done, but its body was too large, cut or not to be kept. A body that is kept is whole. */
   body_kept: boolean;
+  /** The body has the members of the provider's answer, and the names of their types in place of values. */
+  body_redacted?: boolean;
   /** What of the answer's headers may be replayed; repeated ones stay a list. */
   headers?: Record<string, string[]>;
   /** The provider's HTTP status; absent where there was none. */
@@ -1077,6 +1155,14 @@ export interface ReviewPage {
   /** Give it as after to get the next page; absent on the last one. */
   next?: string;
   reviews: Review[];
+}
+
+export interface RotationAnswer {
+  /** The first of them wraps every data key now. */
+  masters: string[];
+  /** Data keys that were wrapped anew just now. */
+  rotated: number;
+  uses: MasterUse[];
 }
 
 export interface Run {
@@ -1300,6 +1386,19 @@ export interface Seen {
   note?: string;
   /** The HTTP status, if an answer came. */
   status?: number;
+}
+
+export interface ShredAnswer {
+  /** Data keys that were removed just now; 0: there was nothing to shred, or it was done before. */
+  shredded: number;
+  subject_id: string;
+}
+
+export interface ShredRequest {
+  /** Why; noted in the audit trail. */
+  reason: string;
+  /** By the name that the contracts' keep.subject gives. */
+  subject: string;
 }
 
 export interface SignRequest {

@@ -1,0 +1,235 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/onceward/onceward"
+	"github.com/onceward/onceward/committer"
+	"github.com/onceward/onceward/store/postgres"
+	"github.com/onceward/onceward/store/sqlite"
+)
+
+func main() {
+	b := bench{}
+	flag.IntVar(&b.rows, "rows", 10_000_000, "operations whose time is over")
+	flag.IntVar(&b.callers, "c", 16, "concurrent callers")
+	flag.DurationVar(&b.alone, "t", 15*time.Second, "time of serving alone, before and after")
+	flag.DurationVar(&b.most, "most", 0, "end the compaction after this time, if it is not done; 0: let it end")
+	flag.StringVar(&b.dsn, "postgres", "", "postgres:// URL of an empty database; empty: SQLite")
+	flag.StringVar(&b.dir, "dir", "", "folder for the SQLite file; empty: a temporary one")
+	flag.Parse()
+	if err := b.run(context.Background()); err != nil {
+		fmt.Fprintln(os.Stderr, "retire: "+err.Error())
+		os.Exit(1)
+	}
+}
+
+// bench is one run.
+type bench struct {
+	rows, callers int
+	alone, most   time.Duration
+	dsn, dir      string
+
+	tool   onceward.Tool
+	ledger *onceward.Ledger
+	next   atomic.Int64
+}
+
+// kept is how long records are kept; age is how old those are that are filled in.
+const (
+	kept = time.Hour
+	age  = 48 * time.Hour
+)
+
+func (b *bench) run(ctx context.Context) (err error) {
+	store, err := b.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	b.tool, err = onceward.NewFunction(onceward.Function{Name: "bench.write", Policy: onceward.Policy{Effect: onceward.EffectUnsafeWrite}, KeepRecord: kept,
+		Perform: func(context.Context, *onceward.Call) (onceward.Outcome, error) {
+			return onceward.Outcome{Reference: "ch_1"}, nil
+		}})
+	if err != nil {
+		return err
+	}
+	registry := onceward.NewRegistry(store, nil)
+	if err := registry.Activate(ctx, []onceward.Tool{b.tool}, true); err != nil {
+		return err
+	}
+	began := time.Now()
+	if err := b.fill(ctx, store); err != nil {
+		return fmt.Errorf("fill the ledger: %w", err)
+	}
+	fmt.Printf("filled %d operations in %s\n", b.rows, time.Since(began).Round(time.Second))
+	group := committer.New(store, committer.Options{})
+	defer group.Close()
+	if b.ledger, err = onceward.New(onceward.Options{Store: store, Writer: group, Tools: registry, Provider: none{}}); err != nil {
+		return err
+	}
+	if err := b.ledger.Start(ctx); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, b.ledger.Close(ctx)) }()
+	return b.measure(ctx)
+}
+
+func (b *bench) open(ctx context.Context) (onceward.Store, error) {
+	if b.dsn != "" {
+		return postgres.Open(ctx, b.dsn, postgres.Options{})
+	}
+	if b.dir == "" {
+		dir, err := os.MkdirTemp("", "onceward-retire-")
+		if err != nil {
+			return nil, err
+		}
+		b.dir = dir
+		fmt.Println("ledger in", dir)
+	}
+	return sqlite.Open(ctx, filepath.Join(b.dir, "ledger.db"), sqlite.Options{})
+}
+
+// fillBatch is how many operations one commit stores while the ledger is filled.
+const fillBatch = 1000
+
+func (b *bench) fill(ctx context.Context, store onceward.Store) error {
+	first := time.Now().Add(-age).UTC().Truncate(time.Microsecond)
+	changes := make([]onceward.Change, 0, fillBatch)
+	for n := range b.rows {
+		changes = append(changes, onceward.Change{After: b.ended(n, first.Add(time.Duration(n)*time.Microsecond))})
+		if len(changes) == fillBatch || n == b.rows-1 {
+			if _, err := store.Commit(ctx, changes); err != nil {
+				return err
+			}
+			changes = changes[:0]
+		}
+	}
+	return nil
+}
+
+// ended is an operation as an undisturbed call leaves it.
+func (b *bench) ended(n int, at time.Time) onceward.Operation {
+	info, input := b.tool.Info(), fmt.Appendf(nil, `{"amount":4200,"customer":"customer-%d","id":"old-%d","note":"an order of some words"}`, n%5000, n)
+	op := onceward.Operation{
+		Tenant: onceward.DefaultTenant, Tool: info.Name, Key: onceward.Key(fmt.Sprintf("old-%d", n)), Digest: onceward.MaterialDigest(info.Name, input),
+		Contract: info.Version, Effect: info.Policy.Effect, State: onceward.StateSucceeded, Version: 1, Actor: "local:operator",
+		CreatedAt: at, UpdatedAt: at, IntentAt: at, CompletedAt: at, Input: input, Reference: fmt.Sprintf("ch_%016d", n),
+		Result:   &onceward.Result{Status: 201, Body: []byte(`{"id":"ch_1","ok":true}`), BodyKept: true},
+		Attempts: []onceward.Attempt{{Number: 1, Owner: "r_bench", Status: onceward.StatusDone, Settler: onceward.SettledByAnswer, StartedAt: at, LeaseUntil: at, EndedAt: at, LastByteAt: at, Reach: onceward.ReachFirstByte}},
+	}
+	op.ID = onceward.NewOperationID(op.Tenant, op.Tool, op.Key)
+	copy(op.Token[:], op.ID[:])
+	return op
+}
+
+func (b *bench) measure(ctx context.Context) error {
+	before, err := b.serve(ctx, func(stop <-chan struct{}) error { return rest(stop, b.alone) })
+	if err != nil {
+		return err
+	}
+	slimmed, began := 0, time.Now()
+	during, err := b.serve(ctx, func(<-chan struct{}) (err error) { slimmed, err = b.compact(ctx); return err })
+	if err != nil {
+		return err
+	}
+	took := time.Since(began)
+	after, err := b.serve(ctx, func(stop <-chan struct{}) error { return rest(stop, b.alone) })
+	if err != nil {
+		return err
+	}
+	alone := append(append([]time.Duration{}, before...), after...)
+	slices.Sort(alone)
+	fmt.Printf("serving, before  %s\nserving, after   %s\nserving, during  %s\n", figures(before), figures(after), figures(during))
+	fmt.Printf("compacted %d of %d in %s, %.0f a second\n", slimmed, b.rows, took.Round(time.Second), float64(slimmed)/took.Seconds())
+	fmt.Printf("p99 during / p99 alone = %.2f (p50 %.2f)\n", float64(at(during, 0.99))/float64(at(alone, 0.99)), float64(at(during, 0.5))/float64(at(alone, 0.5)))
+	return nil
+}
+
+// retireBatch is that of the background loop (worker.Retire).
+const retireBatch = 500
+
+// compact is what the background loop does, once through the ledger.
+func (b *bench) compact(ctx context.Context) (slimmed int, err error) {
+	began := time.Now()
+	for from := (onceward.Cursor{}); ; {
+		next, n, err := b.ledger.RetireStep(ctx, from, retireBatch)
+		slimmed += n
+		if from = next; err != nil || next == (onceward.Cursor{}) || b.most > 0 && time.Since(began) > b.most {
+			return slimmed, err
+		}
+	}
+}
+
+// serve lets the callers work as long as work lasts, and returns how long their
+// calls took, in order of length.
+func (b *bench) serve(ctx context.Context, work func(stop <-chan struct{}) error) ([]time.Duration, error) {
+	stop, failed := make(chan struct{}), make(chan error, b.callers)
+	took := make([][]time.Duration, b.callers)
+	var callers sync.WaitGroup
+	for i := range b.callers {
+		callers.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				began := time.Now()
+				in := onceward.Intent{Principal: onceward.LocalPrincipal(), Tool: "bench.write", CallerKey: onceward.Key(fmt.Sprintf("new-%d", b.next.Add(1))), Input: []byte(`{"amount":4200,"note":"an order of some words"}`), Wait: onceward.DefaultWait}
+				if a, err := b.ledger.Submit(ctx, in); err != nil || a.Operation.State != onceward.StateSucceeded {
+					failed <- errors.Join(err, errors.New("a call was not served"))
+					return
+				}
+				took[i] = append(took[i], time.Since(began))
+			}
+		})
+	}
+	err := work(stop)
+	close(stop)
+	callers.Wait()
+	select {
+	case e := <-failed:
+		err = errors.Join(err, e)
+	default:
+	}
+	all := slices.Concat(took...)
+	slices.Sort(all)
+	return all, err
+}
+
+func rest(stop <-chan struct{}, d time.Duration) error {
+	select {
+	case <-time.After(d):
+	case <-stop:
+	}
+	return nil
+}
+
+func at(sorted []time.Duration, share float64) time.Duration {
+	if len(sorted) == 0 {
+		return 0
+	}
+	return sorted[int(float64(len(sorted)-1)*share)]
+}
+
+func figures(sorted []time.Duration) string {
+	return fmt.Sprintf("%8d calls  p50 %s  p99 %s  max %s", len(sorted), at(sorted, 0.5).Round(10*time.Microsecond), at(sorted, 0.99).Round(10*time.Microsecond), at(sorted, 1).Round(10*time.Microsecond))
+}
+
+// none is the provider of nobody: the effect is made in the process, at once.
+type none struct{}
+
+// Send implements onceward.Provider.
+func (none) Send(context.Context, *onceward.Request, onceward.SendOptions) onceward.Evidence {
+	return onceward.Evidence{Reach: onceward.ReachNotDialled, ErrorClass: onceward.ClassUnavailable, ErrorCode: "none"}
+}
