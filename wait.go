@@ -106,17 +106,21 @@ func (l *Ledger) awaitUntil(ctx context.Context, op *Operation, wait time.Durati
 		if l.live.has(op.ID) {
 			poll = pollMax // our own attempt wakes us
 		}
-		select {
-		case <-moved:
-		case <-l.opts.Clock.After(poll):
-			poll = min(poll*2, pollMax)
-		case <-over:
-			return op, nil
-		case <-ctx.Done():
+		if ctx.Err() == nil { // select draws lots: a caller who is gone would be waited for now and then
+			select {
+			case <-moved:
+			case <-l.opts.Clock.After(poll):
+				poll = min(poll*2, pollMax)
+			case <-over:
+				return op, nil
+			case <-ctx.Done():
+			case <-l.draining:
+				return op, nil
+			}
+		}
+		if ctx.Err() != nil {
 			return op, &Error{Code: CodeCanceled, Op: "wait for operation", OperationID: op.ID, Message: "the caller stopped waiting",
 				Hint: "ask again with the same key", Err: ctx.Err()}
-		case <-l.draining:
-			return op, nil
 		}
 	}
 }

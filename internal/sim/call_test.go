@@ -104,6 +104,14 @@ func (e *engine) perform(ctx context.Context, c *call) {
 	left = post{c: c, told: told, none: err == nil && op == nil && more.until.IsZero(), grant: more.grant, until: more.until}
 }
 
+// useKey is, in the context of a call, the use of its key that it speaks of.
+type useKey struct{}
+
+type use struct {
+	generation int
+	read       bool // the call has read its operation once
+}
+
 // request asks the ledger for what the caller wants.
 func (e *engine) request(ctx context.Context, c *call, more *post) (*onceward.Operation, error) {
 	l, who := c.process.ledger, onceward.LocalPrincipal()
@@ -128,7 +136,7 @@ func (e *engine) request(ctx context.Context, c *call, more *post) (*onceward.Op
 		if !there {
 			return nil, nil
 		}
-		return l.Prove(ctx, who, id, reference, "the provider's event")
+		return l.Prove(context.WithValue(ctx, useKey{}, &use{generation: row.Generation}), who, id, reference, "the provider's event")
 	case CallReplay:
 		plan, err := l.PlanReplay(ctx, who, id)
 		if err != nil {

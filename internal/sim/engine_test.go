@@ -54,6 +54,7 @@ type engine struct {
 	calls      []*call
 	letters    []post
 	claims     map[onceward.WriteToken]string // which call a claim is of
+	drops      map[onceward.OperationID]int   // how often a key was forgotten
 	jump       time.Duration                  // of the database's clock
 	down       time.Duration                  // until then nobody reaches the database
 	calm       bool
@@ -88,7 +89,7 @@ func run(t *testing.T, p Plan, b bug, traced bool) (r Result) {
 }
 
 func newEngine(p *Plan, b bug) *engine {
-	e := &engine{plan: p, bug: b, dice: NewDice(p), claims: map[onceward.WriteToken]string{}, byKey: map[string]string{}, asked: map[string]time.Duration{}, due: map[string]time.Duration{}, names: map[onceward.OperationID]string{}, processes: make([]*process, p.Replicas), lives: make([]int, p.Replicas)}
+	e := &engine{plan: p, bug: b, dice: NewDice(p), claims: map[onceward.WriteToken]string{}, drops: map[onceward.OperationID]int{}, byKey: map[string]string{}, asked: map[string]time.Duration{}, due: map[string]time.Duration{}, names: map[onceward.OperationID]string{}, processes: make([]*process, p.Replicas), lives: make([]int, p.Replicas)}
 	e.s = newScheduler(p, e.dice)
 	e.world = NewWorld(e.dice)
 	e.world.Now, e.world.After = func() time.Duration { return e.s.now }, e.s.after

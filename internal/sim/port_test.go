@@ -85,8 +85,12 @@ func (s *port) Commit(ctx context.Context, batch []onceward.Change) (onceward.Co
 	case any && fault == CommitLost:
 		return onceward.Commit{}, lost("commit")
 	case any && fault == CommitLostLate:
-		late := slices.Clone(batch)
-		s.p.e.s.after(s.p.e.s.now+s.p.e.dice.Between(0, 4*time.Second), "late commit of "+strings.Join(names, ", "), func() { _, _ = s.apply(late) })
+		late, dropped := slices.Clone(batch), s.p.e.dropped(batch)
+		s.p.e.s.after(s.p.e.s.now+s.p.e.dice.Between(0, 4*time.Second), "late commit of "+strings.Join(names, ", "), func() {
+			if s.p.e.dropped(late) == dropped { // no commit comes through later than a tombstone is kept (docs/guarantees.md)
+				_, _ = s.apply(late)
+			}
+		})
 		return onceward.Commit{}, lost("commit")
 	}
 	out, err := s.apply(batch)
@@ -97,6 +101,14 @@ func (s *port) Commit(ctx context.Context, batch []onceward.Change) (onceward.Co
 		return onceward.Commit{}, late
 	}
 	return out, err
+}
+
+// dropped counts how often the keys of a batch were forgotten.
+func (e *engine) dropped(batch []onceward.Change) (n int) {
+	for i := range batch {
+		n += e.drops[batch[i].After.ID]
+	}
+	return n
 }
 
 // apply writes a batch and tells the auditor what was written.
@@ -259,6 +271,7 @@ func (s *port) Drop(ctx context.Context, rows []onceward.Tombstone) (int, error)
 		name := s.p.e.opName(row.ID)
 		if _, known := s.p.e.audit.Rows()[name]; known && left[0] == nil {
 			s.p.e.s.note("    dropped ", name)
+			s.p.e.drops[row.ID]++
 			s.p.e.audit.Dropped(name, s.p.e.ahead)
 		}
 	}
@@ -340,6 +353,13 @@ func (w *pen) Read(ctx context.Context, id onceward.OperationID) (*onceward.Oper
 	what := tagOf(ctx) + " read " + w.p.e.opName(id)
 	w.p.stand(what, 0)
 	op, err := w.inner.Read(ctx, id)
+	// No request stands still for longer than what it is about is kept: it would
+	// have timed out, and what it says is of the use before (docs/guarantees.md).
+	if u, named := ctx.Value(useKey{}).(*use); named && !u.read && op != nil {
+		if u.read = true; int(op.Generation) != u.generation {
+			op, err = nil, unreachable(what)
+		}
+	}
 	w.p.stand(what+" answered", 0)
 	return op, err
 }
