@@ -1,17 +1,9 @@
 package main
 
 import (
-	"crypto"
-	"crypto/rand"
-	"crypto/rsa"
-	"crypto/sha256"
-	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"io"
-	"math/big"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -19,52 +11,23 @@ import (
 	"time"
 
 	"github.com/onceward/onceward/internal/proctest"
+	"github.com/onceward/onceward/internal/testoidc"
 )
 
-// tokenIssuer is an authorization server: it publishes its key and signs tokens.
+// tokenIssuer is an authorization server that signs tokens of one of Ada's clients.
 type tokenIssuer struct {
 	testing.TB
-	key *rsa.PrivateKey
-	url string
+	*testoidc.Signer
 }
 
 func newTokenIssuer(t testing.TB) *tokenIssuer {
 	t.Helper()
-	s := &tokenIssuer{TB: t}
-	var err error
-	if s.key, err = rsa.GenerateKey(rand.Reader, 2048); err != nil {
-		t.Fatal(err)
-	}
-	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		switch req.URL.Path {
-		case "/.well-known/openid-configuration":
-			_ = json.NewEncoder(w).Encode(map[string]string{"issuer": s.url, "jwks_uri": s.url + "/keys"})
-		case "/keys":
-			_ = json.NewEncoder(w).Encode(map[string]any{"keys": []map[string]string{{"kty": "RSA", "alg": "RS256", "use": "sig", "kid": "k",
-				"n": base64.RawURLEncoding.EncodeToString(s.key.N.Bytes()), "e": base64.RawURLEncoding.EncodeToString(big.NewInt(int64(s.key.E)).Bytes())}}})
-		default:
-			http.NotFound(w, req)
-		}
-	}))
-	t.Cleanup(srv.Close)
-	s.url = srv.URL
-	return s
+	return &tokenIssuer{t, testoidc.NewSigner(t, testoidc.OpenIDMetadata)}
 }
 
-// token signs a token of one of Ada's clients.
 func (s *tokenIssuer) token(audience, scope string) string {
 	s.Helper()
-	body, err := json.Marshal(map[string]any{"iss": s.url, "sub": "ada", "aud": audience, "exp": time.Now().Add(time.Hour).Unix(), "scope": scope})
-	if err != nil {
-		s.Fatal(err)
-	}
-	text := base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"RS256","kid":"k","typ":"at+jwt"}`)) + "." + base64.RawURLEncoding.EncodeToString(body)
-	sum := sha256.Sum256([]byte(text))
-	sig, err := rsa.SignPKCS1v15(rand.Reader, s.key, crypto.SHA256, sum[:])
-	if err != nil {
-		s.Fatal(err)
-	}
-	return text + "." + base64.RawURLEncoding.EncodeToString(sig)
+	return s.Sign(testoidc.AccessToken, map[string]any{"iss": s.URL, "sub": "ada", "aud": audience, "exp": time.Now().Add(time.Hour).Unix(), "scope": scope})
 }
 
 // ask posts under a bearer and returns the status, the challenge and the body.
@@ -112,7 +75,7 @@ mcp:
     scopes:
       tickets.write: [caller]
       tickets.audit: [auditor]
-`, idp.url, resource), 0o600); err != nil {
+`, idp.URL, resource), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	srv := proctest.NewServer(t, "sqlite:"+filepath.Join(dir, "ledger.db"), []string{simContracts(t)}, "SIM_URL="+provider.URL)

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/http/cookiejar"
 	"net/http/httptest"
@@ -16,11 +15,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/zitadel/oidc/v3/example/server/exampleop"
-	"github.com/zitadel/oidc/v3/example/server/storage"
-
 	"github.com/onceward/onceward"
 	"github.com/onceward/onceward/internal/auth"
+	"github.com/onceward/onceward/internal/testoidc"
 	"github.com/onceward/onceward/oncewardtest"
 	"github.com/onceward/onceward/store/memory"
 )
@@ -147,39 +144,21 @@ func (s *site) send(c *http.Client, method, address string, form url.Values, hea
 	return res, string(text)
 }
 
-const (
-	clientID     = "onceward-console"
-	clientSecret = "not a real secret"
-)
-
-// registering is held while a provider is made: its clients are shared by all.
-var registering sync.Mutex
-
 // identityProvider starts a real OpenID provider whose client is the site.
 func (s *site) identityProvider(claims auth.Claims) (issuer string) {
 	s.Helper()
-	l, err := new(net.ListenConfig).Listen(s.Context(), "tcp", "127.0.0.1:0")
+	back := s.srv.URL + "/auth/callback"
+	p := testoidc.NewProvider(s, back)
+	var err error
+	s.signIn, err = auth.NewSignIn(s.auth, auth.OIDC{Issuer: p.Issuer, ClientID: p.ClientID, ClientSecret: testoidc.Secret, RedirectURL: back, Claims: claims, Log: slog.New(slog.NewTextHandler(s, nil))})
 	s.must(err)
-	_, port, err := net.SplitHostPort(l.Addr().String())
-	s.must(err)
-	issuer = "http://localhost:" + port + "/"
-	registering.Lock()
-	storage.RegisterClients(storage.WebClient(clientID+port, clientSecret, s.srv.URL+"/auth/callback"))
-	handler := exampleop.SetupServer(issuer, storage.NewStorage(storage.NewUserStore(issuer)), slog.New(slog.DiscardHandler), false)
-	registering.Unlock()
-	srv := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
-	go func() { _ = srv.Serve(l) }()
-	s.Cleanup(func() { _ = srv.Close() })
-	s.signIn, err = auth.NewSignIn(s.auth, auth.OIDC{Issuer: issuer, ClientID: clientID + port, ClientSecret: clientSecret, RedirectURL: s.srv.URL + "/auth/callback",
-		Claims: claims, Log: slog.New(slog.NewTextHandler(s, nil))})
-	s.must(err)
-	return issuer
+	return p.Issuer
 }
 
 // testers are the provider's own test user, as approver.
 func testers() auth.Claims {
-	return auth.Claims{Tenant: "acme", RolesClaim: "email", Roles: map[string][]onceward.Role{"test-user@zitadel.ch": {"approver", "operator"}},
-		GroupsClaim: "locale", Groups: map[string]string{"de": "finance"}}
+	return auth.Claims{Tenant: "acme", RolesClaim: "email", Roles: map[string][]onceward.Role{testoidc.Email: {"approver", "operator"}},
+		GroupsClaim: "locale", Groups: map[string]string{testoidc.Locale: "finance"}}
 }
 
 // login goes to the site's sign-in and gives name and password at the provider.
@@ -192,5 +171,5 @@ func (s *site) login(c *http.Client, back string) (*http.Response, string) {
 	}
 	to := *page.Request.URL
 	to.RawQuery = ""
-	return s.send(c, http.MethodPost, to.String(), url.Values{"id": {id}, "username": {"test-user@localhost"}, "password": {"verysecure"}})
+	return s.send(c, http.MethodPost, to.String(), url.Values{"id": {id}, "username": {testoidc.User}, "password": {testoidc.Password}})
 }

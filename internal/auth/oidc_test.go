@@ -9,6 +9,7 @@ import (
 
 	"github.com/onceward/onceward"
 	"github.com/onceward/onceward/internal/auth"
+	"github.com/onceward/onceward/internal/testoidc"
 )
 
 func TestPersonSignsInAndOutAtARealProvider(t *testing.T) {
@@ -46,7 +47,7 @@ func TestPersonSignsInAndOutAtARealProvider(t *testing.T) {
 	if res, text := s.get(other, s.srv.URL+"/"); res.StatusCode != 401 {
 		t.Errorf("the session after signing out: %s %s", res.Status, text)
 	}
-	for _, secret := range []string{session, clientSecret} {
+	for _, secret := range []string{session, testoidc.Secret} {
 		if strings.Contains(s.logged(), secret) {
 			t.Error("a secret is in the log")
 		}

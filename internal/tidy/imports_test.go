@@ -56,6 +56,7 @@ var directions = []direction{
 	{"internal/notify", nothing, "how a process is says nothing of what it does"},
 	{"internal/freeport", nothing, "whoever tells a program where to listen may use it, so it knows nobody"},
 	{"internal/testneed", nothing, "any test may use it, so it knows nobody"},
+	{"internal/testoidc", nothing, "any test may use it, so it knows nothing that a test could be about"},
 	{"internal/testdb", []string{"internal/freeport", "internal/testneed"}, "any test may use it, so it knows nothing that a test could be about"},
 	{"internal/testbroker", []string{"internal/freeport", "internal/testneed"}, "any test may use it, so it knows nothing that a test could be about"},
 	{"internal/faultproxy", nothing, "faults are put between two that do not know of it"},
@@ -82,7 +83,7 @@ var importableByAll = map[string]string{
 var stores = []string{"store/memory", "store/sqlite", "store/postgres"}
 
 // testOnly are packages for tests; a program that is not a test needs none.
-var testOnly = []string{"store/storetest", "provider/providertest", "oncewardtest", "internal/testdb", "internal/testbroker", "internal/testneed", "internal/proctest", "internal/enginetest", "internal/tidy", "internal/linear"}
+var testOnly = []string{"store/storetest", "provider/providertest", "oncewardtest", "internal/testdb", "internal/testbroker", "internal/testneed", "internal/testoidc", "internal/proctest", "internal/enginetest", "internal/tidy", "internal/linear"}
 
 // rowOf finds the row that governs a package, the one furthest down the tree.
 // The root's row governs the root alone.
@@ -247,7 +248,7 @@ var homes = []home{
 	{"github.com/IBM/sarama", []string{"relay/kafka"}, "only its relay speaks to Kafka"},
 	{"github.com/twmb", []string{"internal/testbroker"}, "only the brokers of tests speak for Kafka"},
 	{"github.com/spf13/cobra", []string{"cmd"}, "only commands know how commands are parsed"},
-	{"testing", []string{"store/storetest", "provider/providertest", "oncewardtest", "internal/testdb", "internal/testbroker", "internal/testneed", "internal/proctest", "internal/enginetest"}, "testing does not belong into a program"},
+	{"testing", []string{"store/storetest", "provider/providertest", "oncewardtest", "internal/testdb", "internal/testbroker", "internal/testneed", "internal/testoidc", "internal/proctest", "internal/enginetest"}, "testing does not belong into a program"},
 }
 
 var dependencyHomes = rule{
