@@ -151,6 +151,12 @@ type AuditQuery struct {
 	// Open includes rows that another may still come before. Without it what is
 	// read stands for good, so that a reader in order skips nothing.
 	Open bool
+	// Holding: a row of the journal that has not these bytes may come without body
+	// and entries; nil: each comes whole. IDs, actors and tenants stand in a row as
+	// they are.
+	Holding []byte
+	// Bare: rows may come with nothing but their place and time.
+	Bare bool
 }
 
 // AuditOperation is an operation as verification sees it.

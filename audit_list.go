@@ -17,7 +17,7 @@ type AuditFilter struct {
 	People  bool // only what was done by a principal, and no change that a replica made by itself
 	Events  bool // only what is no change of an operation
 	After   AuditCursor
-	Limit   int // 1 to MaxPage; a page ends with the commit that fills it
+	Limit   int // 1 to MaxPage
 }
 
 // selects reports whether the filter selects a line, its time excepted.
@@ -26,10 +26,20 @@ func (f *AuditFilter) selects(l *AuditLine) bool {
 		(!f.People || strings.Contains(l.Actor, ":"))
 }
 
+// holding are bytes that a row of the journal has if the filter selects anything
+// of it: the rarest of what was asked for. They stand in it as they are.
+func (f *AuditFilter) holding(t Tenant) []byte {
+	if id, err := ParseOperationID(f.Subject); err == nil {
+		return id[:]
+	}
+	return []byte(cmp.Or(f.Actor, string(t)))
+}
+
 // AuditCursor is a place in both sources.
 type AuditCursor struct {
 	Journal AuditPlace
 	Events  AuditPlace
+	Taken   int // changes of the row behind Journal that were given already
 }
 
 func (c *AuditCursor) of(s AuditSource) *AuditPlace {
@@ -46,70 +56,129 @@ type AuditLine struct {
 	Change *JournalEntry // of an operation; nil: Source is the events
 }
 
-// auditScan bounds how many pages of rows one page of lines reads: most may be of
-// other tenants.
-const auditScan = 20
+// Limits of one page of the trail: what is asked for may be rare, or of other
+// tenants.
+const (
+	// AuditScanRows is how many rows one page looks at.
+	AuditScanRows = 1_000
+	// auditScanChanges is how many changes of operations it looks at one by one.
+	auditScanChanges = 10_000
+	// auditFirst is how many rows are read at first, of each source: a row of the
+	// journal may hold hundreds of changes, and one row fill the page.
+	auditFirst = 8
+	// auditMost is how many rows are read at once later on.
+	auditMost = 128
+	// auditSlack is by how much the order of the trail may differ from that of its
+	// times: the order is that of transactions, each of which reads the clock.
+	auditSlack = time.Minute
+)
 
-// auditPage is how many rows a page of lines reads at once at least.
-const auditPage = 50
+// AuditPage is a page of the trail.
+type AuditPage struct {
+	Lines  []AuditLine
+	Next   AuditCursor // where to go on; zero: there is nothing behind it now
+	Partly bool        // the page is not full: it looked at as much as one page does
+	Until  time.Time   // Partly: how far it came
+}
 
-// Audit returns a page of the tenant's audit trail, oldest first, and where to go
-// on; a zero cursor: there is nothing behind it now. A page may be short, or empty,
-// and have a place at which to go on: it looks at a bounded number of rows. What
-// concerns every tenant is in it.
-func (l *Ledger) Audit(ctx context.Context, p Principal, f AuditFilter) ([]AuditLine, AuditCursor, error) {
+// Audit returns a page of the tenant's audit trail, oldest first. It looks at a
+// bounded part of the trail: a page may be short, or empty, and have a place at
+// which to go on. What concerns every tenant is in it.
+func (l *Ledger) Audit(ctx context.Context, p Principal, f AuditFilter) (*AuditPage, error) {
 	if err := Authorize(p, ActionReadAudit); err != nil {
-		return nil, AuditCursor{}, err
+		return nil, err
 	}
 	if f.Limit < 1 || f.Limit > MaxPage {
-		return nil, AuditCursor{}, Errorf(CodeInvalidRequest, "limit %d is not between 1 and %d", f.Limit, MaxPage)
+		return nil, Errorf(CodeInvalidRequest, "limit %d is not between 1 and %d", f.Limit, MaxPage)
 	}
 	at := f.After
 	if at == (AuditCursor{}) && !f.From.IsZero() {
 		seal, err := l.store.SealBefore(ctx, f.From)
 		if err != nil {
-			return nil, AuditCursor{}, err
+			return nil, err
 		}
 		if seal != nil { // no row is younger than its seal
-			at = AuditCursor{seal.Journal, seal.Events}
+			at = AuditCursor{Journal: seal.Journal, Events: seal.Events}
 		}
 	}
-	r := &trailReader{store: l.store, at: at, budget: auditScan, page: max(f.Limit, auditPage), ended: [2]bool{f.Events, false}}
-	var lines []AuditLine
-	for len(lines) < f.Limit {
+	r := &trailReader{store: l.store, at: at, budget: AuditScanRows, page: [2]int{auditFirst, auditFirst}, most: auditMost, holding: f.holding(p.Tenant), ended: [2]bool{f.Events, false}}
+	page := &AuditPage{}
+	if err := f.fill(ctx, page, r, p.Tenant); err != nil {
+		return nil, err
+	}
+	return page, l.giveReasons(ctx, page.Lines)
+}
+
+// fill reads until the page is full, the bound is met, or nothing is left.
+func (f *AuditFilter) fill(ctx context.Context, page *AuditPage, r *trailReader, t Tenant) error {
+	for changes := 0; ; {
+		before := r.at
 		row, err := r.next(ctx)
-		if err != nil {
-			return nil, AuditCursor{}, err
+		switch {
+		case err != nil:
+			return err
+		case row == nil && r.done(), row != nil && !f.To.IsZero() && row.At.After(f.To.Add(auditSlack)):
+			page.Next = AuditCursor{}
+			return nil
+		case row == nil:
+			page.Next, page.Partly = r.at, true
+			return nil
 		}
-		if row == nil {
-			break
+		page.Until = row.At
+		if !row.At.Before(f.From) && (f.To.IsZero() || row.At.Before(f.To)) {
+			if left, full := f.take(page, row, t, before.Taken); full {
+				if page.Next = r.at; left > 0 {
+					page.Next = before
+					page.Next.Taken = left
+				}
+				if page.Next == r.at && r.done() {
+					page.Next = AuditCursor{}
+				}
+				return nil
+			}
 		}
-		if row.At.Before(f.From) || !f.To.IsZero() && !row.At.Before(f.To) {
-			continue
+		if changes += len(row.Entries); changes >= auditScanChanges {
+			page.Next, page.Partly = r.at, !r.done()
+			if !page.Partly {
+				page.Next = AuditCursor{}
+			}
+			return nil
 		}
-		for _, line := range appendLines(nil, row, p.Tenant) {
-			if f.selects(&line) {
-				lines = append(lines, line)
+	}
+}
+
+// take adds what a row tells of a tenant and the filter selects, its first
+// changes excepted, until the page is full. left is how many of its changes are
+// given then, 0 if all of them.
+func (f *AuditFilter) take(page *AuditPage, r *AuditRow, t Tenant, taken int) (left int, full bool) {
+	if e := r.Event; e != nil && (e.Tenant == t || e.Tenant == "") {
+		if line := (AuditLine{AuditEvent: *e, Source: SourceEvents}); f.selects(&line) {
+			page.Lines = append(page.Lines, line)
+		}
+	}
+	for i := taken; i < len(r.Entries); i++ {
+		if len(page.Lines) == f.Limit {
+			return i, true
+		}
+		if e := &r.Entries[i]; e.Tenant == t && (f.Actor == "" || e.Actor == f.Actor) {
+			if line := lineOf(r, e); f.selects(&line) {
+				page.Lines = append(page.Lines, line)
 			}
 		}
 	}
-	if err := l.giveReasons(ctx, lines); err != nil {
-		return nil, AuditCursor{}, err
-	}
-	if r.done() {
-		return lines, AuditCursor{}, nil
-	}
-	return lines, r.at, nil
+	return 0, len(page.Lines) == f.Limit
 }
 
 // trailReader reads both sources in the order of time.
 type trailReader struct {
-	store  AuditStore
-	at     AuditCursor
-	rows   [2][]AuditRow
-	ended  [2]bool
-	budget int // pages; below 0: without bound
-	page   int // rows; 0: MaxPage
+	store   AuditStore
+	at      AuditCursor
+	rows    [2][]AuditRow
+	ended   [2]bool
+	budget  int    // rows; nothing is read once it is used up
+	page    [2]int // rows that are read next of each source; 0: MaxPage
+	most    int    // rows that are read at once, as page grows up to it
+	holding []byte // see AuditQuery.Holding
 }
 
 // next is the next row; nil: there is none, or the budget is spent.
@@ -118,16 +187,17 @@ func (r *trailReader) next(ctx context.Context) (*AuditRow, error) {
 		if len(r.rows[i]) > 0 || r.ended[i] {
 			continue
 		}
-		if r.budget == 0 {
+		if r.budget <= 0 {
 			return nil, nil
 		}
-		r.budget--
+		limit := cmp.Or(r.page[i], MaxPage)
+		r.budget -= limit
 		var err error
-		r.rows[i], err = r.store.AuditRows(ctx, AuditQuery{Source: source, After: *r.at.of(source), Limit: cmp.Or(r.page, MaxPage)})
+		r.rows[i], err = r.store.AuditRows(ctx, AuditQuery{Source: source, After: *r.at.of(source), Limit: limit, Holding: r.holding})
 		if err != nil {
 			return nil, err
 		}
-		r.ended[i] = len(r.rows[i]) < cmp.Or(r.page, MaxPage)
+		r.ended[i], r.page[i] = len(r.rows[i]) < limit, min(2*r.page[i], r.most)
 	}
 	pick := 0
 	switch {
@@ -138,7 +208,9 @@ func (r *trailReader) next(ctx context.Context) (*AuditRow, error) {
 	}
 	row := &r.rows[pick][0]
 	r.rows[pick] = r.rows[pick][1:]
-	*r.at.of(row.Source) = row.Place
+	if *r.at.of(row.Source) = row.Place; row.Source == SourceJournal {
+		r.at.Taken = 0
+	}
 	return row, nil
 }
 
@@ -146,27 +218,17 @@ func (r *trailReader) done() bool {
 	return len(r.rows[0])+len(r.rows[1]) == 0 && r.ended[0] && r.ended[1]
 }
 
-// appendLines appends what a row tells of a tenant.
-func appendLines(lines []AuditLine, r *AuditRow, t Tenant) []AuditLine {
-	if e := r.Event; e != nil && (e.Tenant == t || e.Tenant == "") {
-		return append(lines, AuditLine{AuditEvent: *e, Source: SourceEvents})
+// lineOf is what an entry of a row tells.
+func lineOf(r *AuditRow, e *JournalEntry) AuditLine {
+	event := AuditEvent{Place: r.Place, At: r.At, Tenant: e.Tenant, Actor: e.Actor, Action: AuditAction(e.Event), Subject: e.ID.String()}
+	switch {
+	case e.Gone:
+	case e.Event == "":
+		event.Action = AuditAction("became_" + e.To.String())
+	case e.From != 0 && e.From != e.To:
+		event.Detail = e.From.String() + " to " + e.To.String()
 	}
-	for i := range r.Entries {
-		e := &r.Entries[i]
-		if e.Tenant != t {
-			continue
-		}
-		event := AuditEvent{Place: r.Place, At: r.At, Tenant: e.Tenant, Actor: e.Actor, Action: AuditAction(e.Event), Subject: e.ID.String()}
-		switch {
-		case e.Gone:
-		case e.Event == "":
-			event.Action = AuditAction("became_" + e.To.String())
-		case e.From != 0 && e.From != e.To:
-			event.Detail = e.From.String() + " to " + e.To.String()
-		}
-		lines = append(lines, AuditLine{AuditEvent: event, Source: SourceJournal, Change: e})
-	}
-	return lines
+	return AuditLine{AuditEvent: event, Source: SourceJournal, Change: e}
 }
 
 // giveReasons reads from the timelines why changes were made. They go with the
@@ -228,7 +290,7 @@ func LoadAuditState(ctx context.Context, s AuditStore) (st AuditState, err error
 		last = *st.Seal
 	}
 	for _, source := range AllAuditSources {
-		rows, err := s.AuditRows(ctx, AuditQuery{Source: source, After: *last.last(source), Limit: AuditRowsMax, Open: true})
+		rows, err := s.AuditRows(ctx, AuditQuery{Source: source, After: *last.last(source), Limit: AuditRowsMax, Open: true, Bare: true})
 		if err != nil {
 			return st, err
 		}

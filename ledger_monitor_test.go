@@ -11,12 +11,12 @@ import (
 // noted counts the lines of the audit trail with this action.
 func (w *world) noted(action onceward.AuditAction) (n int) {
 	w.t.Helper()
-	lines, _, err := w.ledger.Audit(w.t.Context(), onceward.LocalPrincipal(), onceward.AuditFilter{Limit: onceward.MaxPage})
+	page, err := w.ledger.Audit(w.t.Context(), onceward.LocalPrincipal(), onceward.AuditFilter{Limit: onceward.MaxPage})
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	for i := range lines {
-		if lines[i].Action == action {
+	for _, line := range page.Lines {
+		if line.Action == action {
 			n++
 		}
 	}

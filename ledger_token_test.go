@@ -235,13 +235,13 @@ func TestTokenThatIsRevokedTwiceEndsOnceInTheTrail(t *testing.T) {
 			}
 			w.clock.Advance(time.Second)
 		}
-		lines, _, err := w.ledger.Audit(t.Context(), onceward.LocalPrincipal(), onceward.AuditFilter{Limit: onceward.MaxPage})
+		page, err := w.ledger.Audit(t.Context(), onceward.LocalPrincipal(), onceward.AuditFilter{Limit: onceward.MaxPage})
 		if err != nil {
 			t.Fatal(err)
 		}
 		revoked := 0
-		for i := range lines {
-			if lines[i].Action == onceward.AuditTokenRevoked && lines[i].Subject == string(tok.ID) {
+		for _, line := range page.Lines {
+			if line.Action == onceward.AuditTokenRevoked && line.Subject == string(tok.ID) {
 				revoked++
 			}
 		}

@@ -200,9 +200,9 @@ func (w *reportWalk) walk(ctx context.Context, s AuditStore) error {
 	if err != nil {
 		return err
 	}
-	reader := &trailReader{store: s, budget: 2 * ReportRowsMax / MaxPage}
+	reader := &trailReader{store: s, budget: 2 * ReportRowsMax}
 	if seal != nil {
-		reader.at = AuditCursor{seal.Journal, seal.Events}
+		reader.at = AuditCursor{Journal: seal.Journal, Events: seal.Events}
 	}
 	for n := 0; ; n++ {
 		row, err := reader.next(ctx)

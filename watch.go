@@ -69,5 +69,5 @@ func (l *Ledger) sealedTo(ctx context.Context) (AuditCursor, error) {
 	if err != nil || seal == nil {
 		return AuditCursor{}, err
 	}
-	return AuditCursor{seal.Journal, seal.Events}, nil
+	return AuditCursor{Journal: seal.Journal, Events: seal.Events}, nil
 }

@@ -1,6 +1,10 @@
 package store
 
-import "github.com/onceward/onceward"
+import (
+	"bytes"
+
+	"github.com/onceward/onceward"
+)
 
 // eventFormat is the first byte of an encoded audit event.
 const eventFormat = 1
@@ -20,9 +24,13 @@ func DecodeJournalBody(body []byte) ([]Entry, error) {
 }
 
 // JournalRow is a row of the journal as the trail reads it. One that cannot be
-// read has no entries: its seal tells whether it was so from the beginning.
-func JournalRow(at onceward.AuditRow, token onceward.WriteToken, entries []byte) onceward.AuditRow {
-	at.Source, at.Body = onceward.SourceJournal, JournalBody(token, entries)
+// read has no entries: its seal tells whether it was so from the beginning. One
+// without the bytes that it should hold comes without body and entries.
+func JournalRow(at onceward.AuditRow, token onceward.WriteToken, entries, holding []byte) onceward.AuditRow {
+	if at.Source = onceward.SourceJournal; !bytes.Contains(entries, holding) {
+		return at
+	}
+	at.Body = JournalBody(token, entries)
 	if decoded, err := DecodeJournal(entries); err == nil {
 		at.Entries = decoded
 	}

@@ -86,12 +86,12 @@ func (p *page) readAccess() (*accessView, error) {
 		slices.SortFunc(v.Tokens, func(a, b tokenView) int { return b.CreatedAt.Compare(a.CreatedAt) })
 	}
 	if v.ReadAudit {
-		lines, _, err := p.ledger.Audit(ctx, p.who, onceward.AuditFilter{From: p.now.Add(-24 * time.Hour), Action: onceward.AuditSignedIn, Events: true, Limit: ListPage})
+		page, err := p.ledger.Audit(ctx, p.who, onceward.AuditFilter{From: p.now.Add(-24 * time.Hour), Action: onceward.AuditSignedIn, Events: true, Limit: ListPage})
 		if err != nil {
 			return nil, err
 		}
-		slices.Reverse(lines)
-		v.SignIns = lines
+		slices.Reverse(page.Lines)
+		v.SignIns = page.Lines
 	}
 	return v, nil
 }

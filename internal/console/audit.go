@@ -21,8 +21,10 @@ type auditView struct {
 	From, To, Actor, Action, Subject string
 	People                           bool
 	Query                            string // of what is asked, for the export
+	First                            bool
 	More                             string
-	Short                            bool // it looked at as much as it does at once
+	Partly                           bool      // it looked at as much as it does at once
+	Until                            time.Time // Partly: how far it came
 	Now                              time.Time
 }
 
@@ -57,7 +59,7 @@ func (p *page) auditQuery(v *auditView) (f onceward.AuditFilter, err error) {
 
 // audit is GET /audit.
 func audit(p *page) error {
-	v := auditView{Now: p.now}
+	v := auditView{Now: p.now, First: p.req.URL.Query().Get("after") == ""}
 	f, err := p.auditQuery(&v)
 	if err != nil {
 		return err
@@ -66,19 +68,19 @@ func audit(p *page) error {
 	if v.State, err = p.ledger.AuditStanding(ctx, p.who); err != nil {
 		return err
 	}
-	lines, next, err := p.ledger.Audit(ctx, p.who, f)
+	found, err := p.ledger.Audit(ctx, p.who, f)
 	if err != nil {
 		return err
 	}
-	v.Lines = lines
-	if next != (onceward.AuditCursor{}) {
-		v.More, v.Short = "/audit?"+v.Query+"&after="+writeTrailCursor(next), len(lines) < ListPage
+	v.Lines, v.Partly, v.Until = found.Lines, found.Partly, found.Until
+	if found.Next != (onceward.AuditCursor{}) {
+		v.More = "/audit?" + join(v.Query, "after="+writeTrailCursor(found.Next))
 	}
 	return p.show("audit", word("audit.title"), v)
 }
 
 func writeTrailCursor(c onceward.AuditCursor) string {
-	return fmt.Sprintf("%d.%d.%d.%d", c.Journal.Xid, c.Journal.Position, c.Events.Xid, c.Events.Position)
+	return fmt.Sprintf("%d.%d.%d.%d.%d", c.Journal.Xid, c.Journal.Position, c.Events.Xid, c.Events.Position, c.Taken)
 }
 
 func readTrailCursor(s string) (c onceward.AuditCursor, err error) {
@@ -86,7 +88,7 @@ func readTrailCursor(s string) (c onceward.AuditCursor, err error) {
 		return c, nil
 	}
 	parts := strings.Split(s, ".")
-	var n [4]int64
+	var n [5]int64
 	for i := range n {
 		if len(parts) != len(n) {
 			return c, &onceward.Error{Code: onceward.CodeCursorInvalid, Message: word("error.cursor")}
@@ -95,7 +97,7 @@ func readTrailCursor(s string) (c onceward.AuditCursor, err error) {
 			return c, &onceward.Error{Code: onceward.CodeCursorInvalid, Message: word("error.cursor")}
 		}
 	}
-	return onceward.AuditCursor{Journal: onceward.AuditPlace{Xid: uint64(n[0]), Position: n[1]}, Events: onceward.AuditPlace{Xid: uint64(n[2]), Position: n[3]}}, nil // #nosec G115 -- not negative
+	return onceward.AuditCursor{Journal: onceward.AuditPlace{Xid: uint64(n[0]), Position: n[1]}, Events: onceward.AuditPlace{Xid: uint64(n[2]), Position: n[3]}, Taken: int(n[4])}, nil // #nosec G115 -- not negative
 }
 
 // exportedLine is a line of the trail as a file for people and programs has it.
@@ -120,15 +122,15 @@ func exportAudit(p *page) error {
 	f.Limit = onceward.MaxPage
 	var all []onceward.AuditLine
 	for {
-		lines, next, err := p.ledger.Audit(p.req.Context(), p.who, f)
+		page, err := p.ledger.Audit(p.req.Context(), p.who, f)
 		if err != nil {
 			return err
 		}
-		all = append(all, lines...)
-		if next == (onceward.AuditCursor{}) || len(all) >= exportLinesMax {
+		all = append(all, page.Lines...)
+		if page.Next == (onceward.AuditCursor{}) || len(all) >= exportLinesMax {
 			break
 		}
-		f.After = next
+		f.After = page.Next
 	}
 	p.ledger.Note(p.req.Context(), p.who, onceward.AuditTrailExported, "console", "", fmt.Sprintf("%d lines from %s", len(all), v.From))
 	h := p.w.Header()

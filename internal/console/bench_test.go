@@ -60,7 +60,8 @@ func BenchmarkPage(b *testing.B) {
 		"overview": "/?span=week", "operations": "/operations", "operations_old": "/operations?to=" + time.Now().Add(-20*time.Hour).UTC().Format("2006-01-02T15:04"),
 		"search_key": "/operations?key=k-77", "search_reference": "/operations?reference=none", "search_actor_and_state": "/operations?actor=nobody&state=succeeded",
 		"search_failed": "/operations?state=failed&tool=tickets.create", "operation": "/operations/" + last.String(), "reviews": "/reviews", "approvals": "/approvals",
-		"review": "/reviews/" + last.String(), "tools": "/tools", "tool": "/tools/tickets.create", "audit": "/audit", "audit_actor": "/audit?actor=nobody", "access": "/access",
+		"review": "/reviews/" + last.String(), "plan": "/operations/" + last.String() + "/replay", "tools": "/tools", "tool": "/tools/tickets.create", "audit": "/audit", "audit_actor": "/audit?actor=nobody",
+		"audit_subject": "/audit?subject=" + last.String(), "access": "/access", "runs": "/runs", "replays": "/replays", "reports": "/reports", "search_correlation": "/operations?correlation=c-77", "search_run": "/operations?run=r-77",
 	}
 	names := make([]string, 0, len(pages))
 	for name := range pages {
@@ -96,7 +97,7 @@ func fill(b *testing.B, store onceward.Store, n int) (review onceward.OperationI
 			created := began.Add(time.Duration(i) * step)
 			op := onceward.Operation{Tenant: onceward.DefaultTenant, Tool: ticket, Key: onceward.Key(fmt.Sprintf("k-%d", i)), Digest: onceward.Digest{1}, Contract: "v1", Effect: onceward.EffectProbedWrite,
 				State: onceward.StateSucceeded, Version: 1, Token: onceward.WriteToken{byte(i), byte(i >> 8), byte(i >> 16), 1}, Actor: "token:agent", CreatedAt: created, UpdatedAt: created, CompletedAt: created,
-				IntentAt: created, Reference: fmt.Sprintf("T-%d", i), Input: []byte(`{"id":"k","text":"Parcel did not arrive"}`), Result: &onceward.Result{Status: 201, Body: []byte(`{"id":"T"}`), BodyKept: true},
+				IntentAt: created, CorrelationID: fmt.Sprintf("c-%d", i/4), Run: fmt.Sprintf("r-%d", i/20), Reference: fmt.Sprintf("T-%d", i), Input: []byte(`{"id":"k","text":"Parcel did not arrive"}`), Result: &onceward.Result{Status: 201, Body: []byte(`{"id":"T"}`), BodyKept: true},
 				Attempts: []onceward.Attempt{{Number: 1, Owner: "r", Status: onceward.StatusDone, Settler: onceward.SettledByAnswer, StartedAt: created, EndedAt: created}}}
 			c := onceward.Change{}
 			switch {

@@ -53,7 +53,7 @@ var auditRoutes = []route{
 			{Name: "from", Schema: timeSchema(), Doc: "Not before this time."},
 			{Name: "to", Schema: timeSchema(), Doc: "Before this time."},
 			{Name: "after", Schema: textSchema(), Doc: "The member next of the page before."},
-			{Name: "limit", Schema: limitParam.Schema, Doc: "The longest page. It ends with the commit that fills it, and may be shorter, or empty, with a next: then there is more."},
+			{Name: "limit", Schema: limitParam.Schema, Doc: "The longest page. It may be shorter, or empty, with a next: then there is more."},
 		},
 		Answers:  []answer{{http.StatusOK, AuditPage{}, "A page."}},
 		Refusals: []onceward.Code{onceward.CodeCursorInvalid},
@@ -101,16 +101,16 @@ func listAudit(c *call) error {
 			return err
 		}
 	}
-	lines, next, err := c.ledger.Audit(c.req.Context(), c.who, f)
+	found, err := c.ledger.Audit(c.req.Context(), c.who, f)
 	if err != nil {
 		return err
 	}
-	page := AuditPage{Events: make([]AuditEvent, len(lines))}
-	for i := range lines {
-		page.Events[i] = auditEvent(&lines[i])
+	page := AuditPage{Events: make([]AuditEvent, len(found.Lines))}
+	for i := range found.Lines {
+		page.Events[i] = auditEvent(&found.Lines[i])
 	}
-	if next != (onceward.AuditCursor{}) {
-		page.Next = encodeAuditCursor(next)
+	if found.Next != (onceward.AuditCursor{}) {
+		page.Next = encodeAuditCursor(found.Next)
 	}
 	writeJSON(c.w, http.StatusOK, mediaJSON, &page)
 	return nil
@@ -131,10 +131,11 @@ func auditEvent(l *onceward.AuditLine) AuditEvent {
 	return e
 }
 
-// An audit cursor is a place in both tables, in the form of a cursor.
+// An audit cursor is a place in both tables, and in a commit, in the form of a
+// cursor.
 const (
-	auditCursorFormat = 2
-	auditCursorBytes  = 1 + 4*8 + 4
+	auditCursorFormat = 3
+	auditCursorBytes  = 1 + 4*8 + 4 + 4
 )
 
 func encodeAuditCursor(c onceward.AuditCursor) string {
@@ -143,6 +144,7 @@ func encodeAuditCursor(c onceward.AuditCursor) string {
 		b = binary.BigEndian.AppendUint64(b, p.Xid)
 		b = binary.BigEndian.AppendUint64(b, uint64(p.Position))
 	}
+	b = binary.BigEndian.AppendUint32(b, uint32(c.Taken)) // #nosec G115 -- of one commit
 	return base64.RawURLEncoding.EncodeToString(binary.BigEndian.AppendUint32(b, crc32.ChecksumIEEE(b)))
 }
 
@@ -156,6 +158,7 @@ func decodeAuditCursor(s string) (c onceward.AuditCursor, err error) {
 	at := func(i int) uint64 { return binary.BigEndian.Uint64(b[1+8*i:]) }
 	c.Journal = onceward.AuditPlace{Xid: at(0), Position: int64(at(1))}
 	c.Events = onceward.AuditPlace{Xid: at(2), Position: int64(at(3))}
+	c.Taken = int(binary.BigEndian.Uint32(b[1+4*8:]))
 	return c, nil
 }
 

@@ -36,7 +36,7 @@ func (t *trail) next(source onceward.AuditSource) onceward.AuditPlace {
 // journaled appends the row of the journal of one commit.
 func (d *data) journaled(token onceward.WriteToken, entries []store.Entry) {
 	at := onceward.AuditRow{Place: d.trail.next(onceward.SourceJournal), At: d.now()}
-	d.trail.append(store.JournalRow(at, token, store.EncodeJournal(entries)))
+	d.trail.append(store.JournalRow(at, token, store.EncodeJournal(entries), nil))
 }
 
 func (d *data) note(events []onceward.AuditEvent) {

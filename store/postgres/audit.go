@@ -48,8 +48,13 @@ func xidText(xid uint64) string { return strconv.FormatUint(xid, 10) }
 // transaction that began before the oldest one that still runs cannot come any
 // more; one of a later one can, below rows that can be seen.
 func (s *Store) AuditRows(ctx context.Context, q onceward.AuditQuery) (rows []onceward.AuditRow, err error) {
-	sql, scan := "select xid::text, position, at, token, entries from journal", scanJournal
-	if q.Source == onceward.SourceEvents {
+	sql, scan := "select xid::text, position, at, token, entries from journal", func(row pgx.CollectableRow) (onceward.AuditRow, error) { return scanJournal(row, q.Holding) }
+	switch {
+	case q.Bare && q.Source == onceward.SourceEvents:
+		sql, scan = "select xid::text, position, at from audit", scanBare(q.Source)
+	case q.Bare:
+		sql, scan = "select xid::text, position, at from journal", scanBare(q.Source)
+	case q.Source == onceward.SourceEvents:
 		sql, scan = "select xid::text, position, at, id, tenant, actor, action, subject, reason, detail from audit", scanEvent
 	}
 	bounded := q.To != onceward.AuditPlace{}
@@ -68,7 +73,20 @@ order by xid, position limit $7::bigint`,
 	return rows, err
 }
 
-func scanJournal(row pgx.CollectableRow) (onceward.AuditRow, error) {
+func scanBare(source onceward.AuditSource) pgx.RowToFunc[onceward.AuditRow] {
+	return func(row pgx.CollectableRow) (onceward.AuditRow, error) {
+		at := onceward.AuditRow{Source: source}
+		var xid string
+		err := row.Scan(&xid, &at.Place.Position, &at.At)
+		if err == nil {
+			at.Place.Xid, err = strconv.ParseUint(xid, 10, 64)
+		}
+		at.At = at.At.UTC()
+		return at, err
+	}
+}
+
+func scanJournal(row pgx.CollectableRow, holding []byte) (onceward.AuditRow, error) {
 	var at onceward.AuditRow
 	var xid string
 	var token [16]byte
@@ -79,7 +97,7 @@ func scanJournal(row pgx.CollectableRow) (onceward.AuditRow, error) {
 	var err error
 	at.At = at.At.UTC()
 	at.Place.Xid, err = strconv.ParseUint(xid, 10, 64)
-	return store.JournalRow(at, token, entries), err
+	return store.JournalRow(at, token, entries, holding), err
 }
 
 func scanEvent(row pgx.CollectableRow) (onceward.AuditRow, error) {

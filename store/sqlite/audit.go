@@ -36,8 +36,11 @@ func (s *Store) note(c *conn, events []onceward.AuditEvent) error {
 // AuditRows reads rows of the trail; see [onceward.AuditStore]. One writer at a
 // time: no row comes before another that can be read.
 func (s *Store) AuditRows(ctx context.Context, q onceward.AuditQuery) (rows []onceward.AuditRow, err error) {
-	sql, scan := `SELECT position, at, token, entries FROM journal`, (*rower).journalRow
-	if q.Source == onceward.SourceEvents {
+	sql, scan := `SELECT position, at, token, entries FROM journal`, func(r *rower) onceward.AuditRow { return r.journalRow(q.Holding) }
+	switch {
+	case q.Bare:
+		sql, scan = `SELECT position, at FROM `+table(q.Source), func(r *rower) onceward.AuditRow { return r.bareRow(q.Source) }
+	case q.Source == onceward.SourceEvents:
 		sql, scan = `SELECT position, at, id, tenant, actor, action, subject, reason, detail FROM audit`, (*rower).eventRow
 	}
 	to := q.To.Position
@@ -57,11 +60,23 @@ func (s *Store) AuditRows(ctx context.Context, q onceward.AuditQuery) (rows []on
 	return rows, err
 }
 
-func (r *rower) journalRow() onceward.AuditRow {
+// table is where the rows of a source are.
+func table(s onceward.AuditSource) string {
+	if s == onceward.SourceEvents {
+		return "audit"
+	}
+	return "journal"
+}
+
+func (r *rower) bareRow(s onceward.AuditSource) onceward.AuditRow {
+	return onceward.AuditRow{Source: s, Place: onceward.AuditPlace{Position: r.int()}, At: r.time()}
+}
+
+func (r *rower) journalRow(holding []byte) onceward.AuditRow {
 	at := onceward.AuditRow{Place: onceward.AuditPlace{Position: r.int()}, At: r.time()}
 	var token onceward.WriteToken
 	r.fill(token[:])
-	return store.JournalRow(at, token, r.blob())
+	return store.JournalRow(at, token, r.blob(), holding)
 }
 
 func (r *rower) eventRow() onceward.AuditRow {

@@ -3,6 +3,7 @@ package storetest
 import (
 	"crypto/ed25519"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,6 +19,7 @@ var audits = []situation{
 	{"SecondSealOfANumberIsRefused", sealNumberIsTaken},
 	{"CheckpointsAreReadBack", checkpointsAreReadBack},
 	{"JournalTellsOfEachRowAsItIsStored", journalTellsOfRows},
+	{"RowsOfTheTrailMayComeWithLess", rowsMayComeWithLess},
 	{"DroppedTombstoneIsToldByTheJournal", droppedIsTold},
 	{"TrailOfWhateverWasWrittenVerifies", trailVerifies},
 	{"PrunedTrailBeginsAtItsAnchor", prunedTrail},
@@ -218,6 +220,35 @@ func journalTellsOfRows(f *fixture) {
 		f.Errorf("a tombstone has records: %v", got.Records)
 	}
 	f.equal("whether the journal tells that records went", true, f.newest(op.ID).Slim)
+}
+
+// rowsMayComeWithLess: whoever looks for bytes gets each row that holds them
+// whole, and no row is left out; bare rows have place and time.
+func rowsMayComeWithLess(f *fixture) {
+	var ops []onceward.Operation
+	for _, key := range []string{"a", "b", "c"} {
+		ops = append(ops, f.claimed(key))
+		f.store(insert(ops[len(ops)-1]))
+	}
+	whole := f.auditRows(onceward.AuditQuery{Source: onceward.SourceJournal})
+	wanted := ops[1].ID
+	held := f.auditRows(onceward.AuditQuery{Source: onceward.SourceJournal, Holding: wanted[:]})
+	bare := f.auditRows(onceward.AuditQuery{Source: onceward.SourceJournal, Bare: true})
+	if len(whole) == 0 || len(held) != len(whole) || len(bare) != len(whole) {
+		f.Fatalf("%d rows, %d of them looked at for bytes, %d bare", len(whole), len(held), len(bare))
+	}
+	for i, r := range whole {
+		for _, e := range r.Entries {
+			if e.ID == wanted && !slices.EqualFunc(held[i].Entries, r.Entries, func(a, b onceward.JournalEntry) bool { return a == b }) {
+				f.Errorf("a row that holds the bytes has the entries %v, want %v", held[i].Entries, r.Entries)
+			}
+		}
+		for _, got := range []onceward.AuditRow{held[i], bare[i]} {
+			if got.Place != r.Place || !got.At.Equal(r.At) || got.Source != r.Source {
+				f.Errorf("a row is %v at %s, want %v at %s", got.Place, got.At, r.Place, r.At)
+			}
+		}
+	}
 }
 
 func droppedIsTold(f *fixture) {
