@@ -63,7 +63,7 @@ func runDemo(c *cobra.Command, keep bool) (err error) {
 	}
 	ctx, stop := context.WithCancel(c.Context())
 	defer stop()
-	cleanup, err := d.setUp(ctx)
+	cleanup, err := d.setUp(ctx, keep)
 	defer cleanup()
 	if err != nil {
 		return fmt.Errorf("set up demo: %w", err)
@@ -94,8 +94,9 @@ func runDemo(c *cobra.Command, keep bool) (err error) {
 	return nil
 }
 
-// setUp starts everything. cleanup is never nil.
-func (d *demo) setUp(ctx context.Context) (cleanup func(), err error) {
+// setUp starts everything, with a week to look back on if there is to be one.
+// cleanup is never nil.
+func (d *demo) setUp(ctx context.Context, past bool) (cleanup func(), err error) {
 	var undo []func()
 	cleanup = func() {
 		for i := len(undo) - 1; i >= 0; i-- {
@@ -125,8 +126,16 @@ func (d *demo) setUp(ctx context.Context) (cleanup func(), err error) {
 	undo = append(undo, func() { _ = d.child.stop() })
 	d.say("A provider that counts what really happens: %s", d.sim)
 	d.say("A server with an embedded ledger:           %s\n", d.client.base)
+	if past {
+		if err := d.lookBack(ctx); err != nil {
+			return cleanup, err
+		}
+	}
 	return cleanup, d.start(ctx, "")
 }
+
+// ledgerFile is where the server's ledger is.
+func (d *demo) ledgerFile() string { return filepath.Join(d.dir, "onceward.db") }
 
 func subFS(f fs.FS, dir string) fs.FS {
 	sub, err := fs.Sub(f, dir)
@@ -139,7 +148,7 @@ func subFS(f fs.FS, dir string) fs.FS {
 // start starts the server, to die at a crash point if one is given.
 func (d *demo) start(ctx context.Context, crash string) (err error) {
 	d.child, err = startServer(ctx, d.client, serverArgs{
-		db: "sqlite:" + filepath.Join(d.dir, "onceward.db"), contracts: filepath.Join(d.dir, "contracts"), listen: d.listen,
+		db: "sqlite:" + d.ledgerFile(), contracts: filepath.Join(d.dir, "contracts"), listen: d.listen,
 		env: []string{"SIM_URL=" + d.sim}, crash: crash,
 	})
 	return err

@@ -86,6 +86,20 @@ func TestKeptDemonstrationHasAStoryInItsConsole(t *testing.T) {
 			t.Errorf("the overview lacks %q", want)
 		}
 	}
+	week := read(browser.Get(base + "/?span=week"))
+	for _, kind := range []string{"Fresh", "Replayed", "Joined", "Escalated", "Blocked", "within 1 s", "within 10 s", "within 1 h", "later"} {
+		if !regexp.MustCompile(kind + ` <b>[1-9]`).MatchString(week) {
+			t.Errorf("the week's charts count nothing as %s", kind)
+		}
+	}
+	if days := len(regexp.MustCompile(`<tr><td><time`).FindAllString(week, -1)); days < 40 { // in steps of six hours, in two tables
+		t.Errorf("the week's charts have %d times", days)
+	}
+	for page, want := range map[string]string{"/runs": "complaints.answer", "/operations?state=compensated": "payments.create", "/replays": "can they go again?"} {
+		if !strings.Contains(read(browser.Get(base+page)), want) {
+			t.Errorf("%s lacks %q", page, want)
+		}
+	}
 	if list := read(browser.Get(base + "/approvals?for=me")); !strings.Contains(list, "urgent-1") {
 		t.Error("no approval waits for whoever signs in")
 	}
