@@ -74,8 +74,18 @@ func (l *Ledger) forked(ctx context.Context, op *Operation, p Principal, key Key
 	})
 }
 
+const forkedUnder = "under the key "
+
 // said tells the fork's key, and why.
-func (e Forked) said() string { return "under the key " + string(e.Key) + ": " + e.Reason }
+func (e Forked) said() string { return forkedUnder + string(e.Key) + ": " + e.Reason }
+
+// ForkedAs is under which key a fork was made, as the timeline's record of it
+// tells; false: the record tells of none. A caller's key has no blank.
+func ForkedAs(r Record) (key Key, is bool) {
+	said, under := strings.CutPrefix(r.Reason, forkedUnder)
+	name, _, whole := strings.Cut(said, ": ")
+	return Key(name), under && whole && r.Event == KindForked.String()
+}
 
 // forkAgain answers a fork of an operation whose input is not kept: without the
 // input, only a fork that was made already.

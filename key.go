@@ -105,6 +105,28 @@ func ForkKey(old, fork Key) Key {
 	return boundedKey(append(array, ']'))
 }
 
+// ForkedFrom is the key of the operation of which a key names a fork; false: it
+// names none, or is too long for it to be read. A derived key of three fields may
+// look like the fork of an operation that there is not.
+func ForkedFrom(key Key) (old Key, is bool) {
+	n, err := ParseJSON([]byte(key))
+	if err != nil || n.Len() != 3 {
+		return "", false
+	}
+	first, has := n.Element(0)
+	second, both := n.Element(1)
+	if !has || !both {
+		return "", false
+	}
+	if word, text := second.Text(); !text || word != forkWord {
+		return "", false
+	}
+	if text, is := first.Text(); is {
+		return Key(text), true
+	}
+	return Key(first.AppendCanonical(nil)), true
+}
+
 // unfork is the derived key of the operation that a fork was made of first; a
 // key that is no fork's is itself. Parts of a derived key are strings, and what a
 // fork was made of is an array.

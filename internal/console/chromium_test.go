@@ -2,20 +2,25 @@ package console_test
 
 import (
 	"context"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/fetch"
 	"github.com/chromedp/cdproto/network"
+	cdppage "github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 
 	"github.com/onceward/onceward"
 	"github.com/onceward/onceward/internal/testneed"
+	"github.com/onceward/onceward/internal/testoidc"
 )
 
 // chromium is one browser for all tests of the package; each test has contexts of
@@ -199,6 +204,83 @@ func (b *tab) picture(name string) {
 	b.must(err)
 	b.must(os.MkdirAll(filepath.Dir(name), 0o755))
 	b.must(os.WriteFile(name, png, 0o644))
+}
+
+// authenticates gives name and password at the identity provider.
+func (b *tab) authenticates() *tab {
+	b.Helper()
+	return b.do(chromedp.SendKeys(chromedp.CSS("input[name=username]"), testoidc.User), chromedp.SendKeys(chromedp.CSS("input[name=password]"), testoidc.Password+"\r"),
+		chromedp.WaitReady(chromedp.CSS("main")))
+}
+
+// asked notes which addresses the window asks for from now on; the newest that has
+// the text in it can be had.
+func (b *tab) asked() func(text string) *url.URL {
+	b.Helper()
+	var mu sync.Mutex
+	var all []string
+	b.must(chromedp.Listen(b.ctx, func(ev any) {
+		if e, ok := ev.(*network.EventRequestWillBeSent); ok {
+			mu.Lock()
+			defer mu.Unlock()
+			all = append(all, e.Request.URL)
+		}
+	}))
+	b.do(chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
+		_, err := chromedp.Call(ctx, network.Enable, network.EnableParams{})
+		return err
+	}))
+	return func(text string) *url.URL {
+		b.Helper()
+		mu.Lock()
+		defer mu.Unlock()
+		for _, address := range slices.Backward(all) {
+			if strings.Contains(address, text) {
+				u, err := url.Parse(address)
+				b.must(err)
+				return u
+			}
+		}
+		b.Fatalf("%q was never asked for: %v", text, all)
+		return nil
+	}
+}
+
+// cookies are those of the page, with what scripts may not read.
+func (b *tab) cookies() (all []*network.Cookie) {
+	b.Helper()
+	b.do(chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
+		got, err := chromedp.Call(ctx, network.GetCookies, network.GetCookiesParams{})
+		if err == nil {
+			all = got.Cookies
+		}
+		return err
+	}))
+	return all
+}
+
+// withholdScript has the console's script never arrive.
+func (b *tab) withholdScript() *tab {
+	b.Helper()
+	return b.do(chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
+		if _, err := chromedp.Call(ctx, network.Enable, network.EnableParams{}); err != nil {
+			return err
+		}
+		if _, err := chromedp.Call(ctx, network.SetCacheDisabled, network.SetCacheDisabledParams{CacheDisabled: true}); err != nil {
+			return err
+		}
+		_, err := chromedp.Call(ctx, fetch.Enable, fetch.EnableParams{Patterns: []*fetch.RequestPattern{{URLPattern: "*/console.js"}}})
+		return err
+	}))
+}
+
+// goes begins to open a page, and does not wait for it.
+func (b *tab) goes(target string) *tab {
+	b.Helper()
+	return b.do(chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
+		_, err := chromedp.Call(ctx, cdppage.Navigate, cdppage.NavigateParams{URL: b.base + target})
+		return err
+	}))
 }
 
 // transferred adds up what a page load takes from the wire, by the browser's own count.

@@ -10,6 +10,7 @@ import (
 	"net/http/cookiejar"
 	"net/url"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -20,6 +21,7 @@ import (
 	"github.com/onceward/onceward/internal/auth"
 	"github.com/onceward/onceward/internal/console"
 	"github.com/onceward/onceward/internal/httpapi"
+	"github.com/onceward/onceward/internal/testoidc"
 	"github.com/onceward/onceward/internal/webserver"
 	"github.com/onceward/onceward/oncewardtest"
 	"github.com/onceward/onceward/store/memory"
@@ -61,27 +63,51 @@ type world struct {
 	ledger   *onceward.Ledger
 	due      *worker.Due
 	replays  worker.Loop
+	sagas    worker.Loop
 	seal     worker.Loop
 	base     string
 	log      *lines
+
+	wider  bool // a version of a tool waits that risks more
+	people bool // they sign in at a real OpenID provider
 }
 
-func newWorld(t testing.TB) *world {
+// withWiderTickets has a version of the tickets' contract wait for its owners.
+func withWiderTickets(w *world) { w.wider = true }
+
+// withPeople has people sign in at a real OpenID provider: its user is approver
+// and operator here, in the team finance.
+func withPeople(w *world) { w.people = true }
+
+func newWorld(t testing.TB, edits ...func(*world)) *world {
 	t.Helper()
 	clock := oncewardtest.NewClock()
 	w := &world{TB: t, clock: clock, provider: oncewardtest.NewProvider(clock), log: &lines{}}
+	for _, edit := range edits {
+		edit(w)
+	}
 	store := memory.New(memory.Options{Now: clock.Now})
-	registry := onceward.NewRegistry(store, func(name onceward.ToolName, _ []byte) (onceward.Tool, error) {
+	wider := widerTickets()
+	registry := onceward.NewRegistry(store, func(name onceward.ToolName, source []byte) (onceward.Tool, error) {
+		for _, t := range append(tools(), wider) {
+			if string(t.Info().Source) == string(source) {
+				return t, nil
+			}
+		}
 		return nil, onceward.Errorf(onceward.CodeInternal, "no source of %s", name)
 	})
+	registry.SignOff(moreAttempts, true)
 	w.must(registry.Activate(t.Context(), tools(), false))
+	if w.wider {
+		w.must(registry.Activate(t.Context(), append(tools()[1:], wider), false))
+	}
 	group := committer.New(store, committer.Options{Clock: clock})
 	log := slog.New(slog.NewTextHandler(w.log, nil))
 	var err error
 	w.ledger, err = onceward.New(onceward.Options{Store: store, Writer: group, Tools: registry, Provider: w.provider, Clock: clock, Log: log})
 	w.must(err)
 	w.must(w.ledger.Start(t.Context()))
-	w.due, w.replays = worker.NewDue(w.ledger, store, log), worker.NewReplays(w.ledger)
+	w.due, w.replays, w.sagas = worker.NewDue(w.ledger, store, log), worker.NewReplays(w.ledger), worker.NewSagas(w.ledger)
 	w.seal = worker.NewSeal(&onceward.Auditor{Store: store, Now: store.Now, Actor: "replica"})
 	stop := w.serve(log)
 	t.Cleanup(func() {
@@ -98,7 +124,11 @@ func (w *world) serve(log *slog.Logger) (stop func()) {
 	w.must(err)
 	api, err := httpapi.New(httpapi.Options{Ledger: w.ledger, Log: log, Authenticate: who.Authenticate})
 	w.must(err)
-	con, err := console.New(console.Options{Ledger: w.ledger, Authenticate: who.Authenticate, Sessions: who, Status: httpapi.Status, Log: log,
+	l, err := webserver.Listen(w.Context(), "127.0.0.1:0", false)
+	w.must(err)
+	w.base = "http://" + l.Addr().String()
+	signIn, at := w.identityProvider(who)
+	con, err := console.New(console.Options{Ledger: w.ledger, Authenticate: who.Authenticate, Sessions: who, Status: httpapi.Status, Log: log, SignInAt: at,
 		Lint: func(t onceward.Tool) []console.Finding {
 			if t.Info().Name != fax {
 				return nil
@@ -109,11 +139,8 @@ func (w *world) serve(log *slog.Logger) (stop func()) {
 			return &console.Drill{Started: w.clock.Now().Add(-time.Hour), Rows: []console.DrillRow{{Tool: string(ticket), Title: "the answer is lost", Verdict: "as promised", Effects: 1}}}, nil
 		}})
 	w.must(err)
-	l, err := webserver.Listen(w.Context(), "127.0.0.1:0", false)
+	srv, err := webserver.New(webserver.Options{Handler: con.Handler(who.Handler(api, signIn, con.Refuse)), Listener: l, Log: log, Refuse: httpapi.WriteProblem})
 	w.must(err)
-	srv, err := webserver.New(webserver.Options{Handler: con.Handler(who.Handler(api, nil, con.Refuse)), Listener: l, Log: log, Refuse: httpapi.WriteProblem})
-	w.must(err)
-	w.base = "http://" + l.Addr().String()
 	ctx, cancel := context.WithCancel(context.Background())
 	var done sync.WaitGroup
 	done.Go(func() { _ = srv.Serve() })
@@ -128,6 +155,36 @@ func (w *world) serve(log *slog.Logger) (stop func()) {
 		}
 		done.Wait()
 	}
+}
+
+// identityProvider is where people sign in, and its address; nil: nowhere.
+func (w *world) identityProvider(who *auth.Authenticator) (signIn *auth.SignIn, at string) {
+	w.Helper()
+	if !w.people {
+		return nil, ""
+	}
+	back := w.base + "/auth/callback"
+	p := testoidc.NewProvider(w, back)
+	signIn, err := auth.NewSignIn(who, auth.OIDC{Issuer: p.Issuer, ClientID: p.ClientID, ClientSecret: testoidc.Secret, RedirectURL: back, Claims: auth.Claims{Tenant: onceward.DefaultTenant,
+		RolesClaim: "email", Roles: map[string][]onceward.Role{testoidc.Email: {onceward.RoleApprover, onceward.RoleOperator}}, GroupsClaim: "locale", Groups: map[string]string{testoidc.Locale: "finance"}}})
+	w.must(err)
+	return signIn, "/auth/login"
+}
+
+// widerTickets is a version of the tickets' contract that may be tried more often.
+func widerTickets() onceward.Tool {
+	return oncewardtest.NewTool(ticket, onceward.EffectProbedWrite, func(i *onceward.ToolInfo) {
+		i.Version, i.Source, i.Policy.MaxAttempts = "v2", []byte("name: tickets.create, more often"), 9
+		i.Description, i.BusinessOwner, i.TechnicalOwner = "Open a support ticket for an event", "support", "platform"
+	})
+}
+
+func moreAttempts(old, next onceward.Tool) []onceward.ContractDifference {
+	was, is := old.Info().Policy.MaxAttempts, next.Info().Policy.MaxAttempts
+	if was == is {
+		return nil
+	}
+	return []onceward.ContractDifference{{Field: "retry.max_attempts", Was: strconv.Itoa(was), Is: strconv.Itoa(is), Widens: is > was, Why: "it may be sent more often"}}
 }
 
 func tools() []onceward.Tool {
@@ -243,6 +300,16 @@ func (w *world) token(name string, roles ...onceward.Role) string {
 	_, secret, err := w.ledger.IssueToken(w.Context(), onceward.LocalPrincipal(), onceward.TokenRequest{Subject: name, Scope: onceward.Scope{Roles: roles, Groups: []string{"finance", "legal"}}})
 	w.must(err)
 	return secret
+}
+
+// owner is the browser of an approver who is in one owner's team alone.
+func (w *world) owner(name, team string) *browser {
+	w.Helper()
+	_, secret, err := w.ledger.IssueToken(w.Context(), onceward.LocalPrincipal(), onceward.TokenRequest{Subject: name, Scope: onceward.Scope{Roles: []onceward.Role{onceward.RoleApprover}, Groups: []string{team}}})
+	w.must(err)
+	b := w.stranger()
+	b.signIn(secret)
+	return b
 }
 
 // browser is a person's browser without script: cookies, links and forms.

@@ -20,7 +20,11 @@ type operationView struct {
 	Run       string // link; empty: the run is a label, or none
 	Step      string // of the decision
 	BlockedBy string
+	Kin       []kin
+	Of        *stepView // nil: it is of no saga
 	Now       time.Time
+
+	MayFork, ForkInput bool // ForkInput: its input is not kept, and has to be given
 
 	MayCancel, MayLookUp, MayReplay, MayComment, MayReview, MayApprove, MayResult bool
 }
@@ -91,6 +95,7 @@ func (p *page) readOperation(id onceward.OperationID) (*operationView, error) {
 	if holder, err := p.ledger.BlockedBy(ctx, op); err == nil && !holder.IsZero() {
 		v.BlockedBy = holder.String()
 	}
+	v.Kin, v.Of = p.kinOf(op, records)
 	p.chain(op, v)
 	p.offers(op, v)
 	return v, nil
@@ -121,6 +126,7 @@ func (p *page) offers(op *onceward.Operation, v *operationView) {
 	v.MayLookUp = p.may(onceward.ActionReconcile) && op.Policy.HasProbe && op.OpenAttempts() > 0
 	v.MayReplay = p.may(onceward.ActionReplay) && (ended || op.State == onceward.StateNeedsReview || op.State == onceward.StateOutcomeUnknown)
 	v.MayComment = p.may(onceward.ActionWorkReviews) && (ended || op.State == onceward.StateNeedsReview || op.State == onceward.StateAwaitingApproval || op.State == onceward.StateOutcomeUnknown)
+	v.MayFork, v.ForkInput = p.may(onceward.ActionFork) && op.State.Terminal() && !op.Retired, op.Input == nil || op.Policy.KeepInput != onceward.KeepFull
 	v.MayReview = p.may(onceward.ActionReadReviews) && len(op.Answers()) > 0
 	v.MayApprove = p.may(onceward.ActionReadApprovals) && op.ApprovalNeeded
 }

@@ -21,7 +21,8 @@ func (s *story) pages() map[string]string {
 		"operation": "/operations/" + s.approved.String(), "operation-unknown": "/operations/" + s.unknown.String(), "operation-review": "/operations/" + s.review.String(),
 		"approvals": "/approvals", "approval": "/approvals/" + s.approval.String(), "approval-answered": "/approvals/" + s.approved.String(),
 		"reviews": "/reviews", "review": "/reviews/" + s.review.String(), "plan": "/operations/" + s.review.String() + "/replay",
-		"runs": "/runs", "run": "/runs/" + s.run.String(), "replays": "/replays", "replay": "/replays/" + s.replay.String(),
+		"operation-undone": "/operations/" + s.undone.String(), "operation-fork": "/operations/" + s.fork.String(),
+		"runs": "/runs", "run": "/runs/" + s.run.String(), "run-saga": "/runs/" + s.order.String(), "replays": "/replays", "replay": "/replays/" + s.replay.String(),
 		"tools": "/tools", "tool": "/tools/" + string(fax), "audit": "/audit", "reports": "/reports?from=2026-01-02T00:00&to=2026-01-04T00:00", "access": "/access",
 		"error": "/operations/op_nothing",
 	}

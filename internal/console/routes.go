@@ -35,6 +35,7 @@ var routes = []route{
 	{post, "/operations/{id}/cancel", onceward.ActionCancel, nil, cancel},
 	{post, "/operations/{id}/reconcile", onceward.ActionReconcile, nil, reconcile},
 	{post, "/operations/{id}/comment", onceward.ActionWorkReviews, nil, comment},
+	{post, "/operations/{id}/fork", onceward.ActionFork, nil, fork},
 	{get, "/operations/{id}/replay", onceward.ActionReplay, nil, planReplay},
 	{post, "/operations/{id}/replay", onceward.ActionReplay, nil, replay},
 
@@ -67,6 +68,7 @@ var routes = []route{
 	{get, "/tools/{name}", onceward.ActionReadTools, ofTenant, tool},
 	{post, "/tools/{name}/pause", onceward.ActionSwitchTools, nil, pauseTool},
 	{post, "/tools/{name}/resume", onceward.ActionSwitchTools, nil, resumeTool},
+	{post, "/tools/{name}/sign", onceward.ActionSignContracts, nil, signContract},
 	{post, "/switches/stop", onceward.ActionSwitchTools, nil, stopTenant},
 	{post, "/switches/resume", onceward.ActionSwitchTools, nil, resumeTenant},
 

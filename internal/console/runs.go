@@ -73,6 +73,7 @@ type versionView struct {
 	Text       string
 	Confidence string
 	InForce    bool
+	Led        []*onceward.Operation // operations that it led to
 }
 
 // run is GET /runs/{id}.
@@ -93,6 +94,11 @@ func run(p *page) error {
 			shown := versionView{DecisionVersion: n, Text: pretty(n.Output), InForce: i == len(d.Versions)-1}
 			if n.Confidence != nil {
 				shown.Confidence = strconv.FormatFloat(*n.Confidence, 'f', -1, 64)
+			}
+			for _, op := range r.Operations {
+				if op.DecidedBy.Decision == d.ID && op.DecidedBy.Version == n.Number {
+					shown.Led = append(shown.Led, op)
+				}
 			}
 			one.Shown = append(one.Shown, shown)
 		}

@@ -12,7 +12,8 @@ import (
 // approvals, a run, a replay and a stopped tool.
 type story struct {
 	unknown, review, approval, approved, failed onceward.OperationID
-	run                                         onceward.RunID
+	run, order                                  onceward.RunID // order: of a saga that went back
+	undone, fork                                onceward.OperationID
 	replay                                      onceward.BulkReplayID
 }
 
@@ -43,6 +44,8 @@ func (w *world) story() story {
 	}
 	s.run = w.aRun()
 	s.failed = w.aFailure()
+	s.order, s.undone = w.aSaga()
+	s.fork = w.aFork()
 	s.review = w.inReview("case-2291")
 	w.pass(20 * time.Minute)
 	s.approved = w.asked("return-880")
@@ -96,6 +99,48 @@ func (w *world) aRun() onceward.RunID {
 		in.Run, in.CorrelationID, in.Decision = a.Run.ID.String(), "mail-4711", d.Step.ID
 	})
 	return a.Run.ID
+}
+
+// aSaga is an order that is cancelled on its way: its run, and the operation that
+// is undone.
+func (w *world) aSaga() (onceward.RunID, onceward.OperationID) {
+	w.Helper()
+	step := func() {
+		for range 10 {
+			worked, err := w.sagas.Step(w.Context())
+			w.must(err)
+			w.quiet()
+			if !worked {
+				return
+			}
+		}
+	}
+	a, err := w.ledger.StartSaga(w.Context(), onceward.SagaRequest{Principal: agent, Name: "orders.place", Key: "order-77", CorrelationID: "order-77", Steps: []onceward.SagaStep{
+		{Name: "pack", Tool: ticket, Input: []byte(`{"id":"pack/77","text":"Pack one kettle"}`), Undo: &onceward.SagaUndo{Tool: ticket, Input: []byte(`{"id":"unpack/77","text":"Put it back"}`)}},
+		{Name: "pay", Tool: payout, Kind: onceward.SagaConfirmFirst, Input: []byte(`{"id":"pay/77","text":"Voucher","amount":5}`)},
+	}})
+	w.must(err)
+	step()
+	w.pass(time.Minute)
+	step()
+	_, err = w.ledger.CancelSaga(w.Context(), agent, a.Saga.ID, "the customer changed her mind")
+	w.must(err)
+	step()
+	w.pass(time.Minute)
+	step()
+	s, err := w.ledger.Saga(w.Context(), agent, a.Saga.ID)
+	w.must(err)
+	return s.ID.Run(), s.Steps[0].Operation
+}
+
+// aFork is a second ticket for an event, which somebody wanted.
+func (w *world) aFork() onceward.OperationID {
+	w.Helper()
+	first := w.ask(ticket, `{"id":"shop/twice","text":"Parcel 9 did not arrive"}`)
+	a, err := w.ledger.Fork(w.Context(), agent, first, "second-parcel:2", "the order was of two parcels", []byte(`{"id":"shop/twice","text":"The other parcel did not arrive"}`), 0)
+	w.must(err)
+	w.quiet()
+	return a.Operation.ID
 }
 
 func (w *world) aReplay() onceward.BulkReplayID {

@@ -106,6 +106,7 @@ type oneToolView struct {
 	Drilled  time.Time
 	MayPause bool
 	MayDead  bool
+	MaySign  bool
 	Now      time.Time
 }
 
@@ -124,7 +125,8 @@ func tool(p *page) error {
 		return err
 	}
 	ctx := p.req.Context()
-	v := &oneToolView{toolView: p.toolOf(t, answered), Schema: pretty(t.Info().InputSchema), MayPause: p.may(onceward.ActionSwitchTools), MayDead: p.may(onceward.ActionReplay), Now: p.now}
+	v := &oneToolView{toolView: p.toolOf(t, answered), Schema: pretty(t.Info().InputSchema), MayPause: p.may(onceward.ActionSwitchTools), MayDead: p.may(onceward.ActionReplay),
+		MaySign: p.may(onceward.ActionSignContracts) && p.who.Tenant == onceward.DefaultTenant, Now: p.now}
 	if v.Versions, err = p.ledger.ContractHistory(ctx, p.who, name); err != nil {
 		return err
 	}
@@ -201,4 +203,16 @@ func resumeTenant(p *page) error {
 		return err
 	}
 	return p.done("/tools", "resumed")
+}
+
+// signContract is POST /tools/{name}/sign: an owner's yes to a version that waits.
+func signContract(p *page) error {
+	return p.switchTool("signed", func(name onceward.ToolName) error {
+		as, err := onceward.ParseSignAs(p.field("as"))
+		if err != nil {
+			return err
+		}
+		_, err = p.ledger.SignContract(p.req.Context(), p.who, name, p.field("version"), as, p.field("reason"))
+		return err
+	})
 }
