@@ -37,13 +37,13 @@ func accessFlags(f *pflag.FlagSet) {
 
 // oidcConfig is the member oidc of the configuration file.
 type oidcConfig struct {
-	Issuer           string   `yaml:"issuer"`
-	ClientID         string   `yaml:"client_id"`
-	ClientSecretEnv  string   `yaml:"client_secret_env"`
-	ClientSecretFile string   `yaml:"client_secret_file"`
-	RedirectURL      string   `yaml:"redirect_url"`
-	Scopes           []string `yaml:"scopes"`
-	claimsConfig     `yaml:",inline"`
+	Issuer           string       `yaml:"issuer"`
+	ClientID         string       `yaml:"client_id"`
+	ClientSecretEnv  string       `yaml:"client_secret_env"`
+	ClientSecretFile string       `yaml:"client_secret_file"`
+	RedirectURL      string       `yaml:"redirect_url"`
+	Scopes           []string     `yaml:"scopes"`
+	Claims           claimsConfig `yaml:",inline"`
 }
 
 // claimsConfig says what the claims of an issuer's tokens mean here.
@@ -170,7 +170,7 @@ func (o *oidcConfig) signIn(who *auth.Authenticator, log *slog.Logger) (*auth.Si
 			return nil, err
 		}
 	}
-	return auth.NewSignIn(who, auth.OIDC{Issuer: o.Issuer, ClientID: o.ClientID, ClientSecret: secret, RedirectURL: o.RedirectURL, Scopes: o.Scopes, Log: log, Claims: o.claims()})
+	return auth.NewSignIn(who, auth.OIDC{Issuer: o.Issuer, ClientID: o.ClientID, ClientSecret: secret, RedirectURL: o.RedirectURL, Scopes: o.Scopes, Log: log, Claims: o.Claims.claims()})
 }
 
 // bearer is the token that a command asks with; empty: none.

@@ -27,14 +27,14 @@ type mcpConfig struct {
 
 // oauthConfig is the authorization server whose access tokens are taken.
 type oauthConfig struct {
-	Issuer       string                     `yaml:"issuer"`
-	Resource     string                     `yaml:"resource"`
-	Scopes       map[string][]onceward.Role `yaml:"scopes"`
-	claimsConfig `yaml:",inline"`
+	Issuer   string                     `yaml:"issuer"`
+	Resource string                     `yaml:"resource"`
+	Scopes   map[string][]onceward.Role `yaml:"scopes"`
+	Claims   claimsConfig               `yaml:",inline"`
 }
 
 func (o *oauthConfig) accessTokens(log *slog.Logger) (*auth.AccessTokens, error) {
-	return auth.NewAccessTokens(auth.Access{Issuer: o.Issuer, Resource: o.Resource, Scopes: o.Scopes, Log: log, Claims: o.claims()})
+	return auth.NewAccessTokens(auth.Access{Issuer: o.Issuer, Resource: o.Resource, Scopes: o.Scopes, Log: log, Claims: o.Claims.claims()})
 }
 
 // newMCP serves tools to the one client that starts the program.
