@@ -203,8 +203,13 @@ NFPM := $(shell go env GOPATH)/bin/nfpm-v2.45.2/nfpm
 $(NFPM):
 	GOBIN=$(@D) go install github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.45.2
 
+# Asked for by name and before a release: its database takes minutes to make, once.
+.PHONY: vuln
+vuln: ## look for known vulnerabilities in what the program uses, with the Go of releases
+	packaging/vuln.sh
+
 .PHONY: release
-release: $(NFPM) ## build programs, lists of their parts, Debian packages and checksums into dist/
+release: vuln $(NFPM) ## build programs, lists of their parts, Debian packages and checksums into dist/
 	NFPM=$(NFPM) packaging/release.sh dist
 
 .PHONY: reproduce

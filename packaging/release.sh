@@ -6,6 +6,8 @@
 set -euo pipefail
 out=$(realpath -m "${1:-dist}")
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+. packaging/toolchain.sh
+go version
 version=${VERSION:-$(git describe --tags --always --dirty 2>/dev/null | sed 's/^v//')}
 [[ $version =~ ^[0-9]+\. ]] || version=0.0.0~git$version
 targets=${TARGETS:-linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64}
