@@ -283,3 +283,46 @@ func TestCutExpressionFindsItsEnd(t *testing.T) {
 		}
 	}
 }
+
+// An input is data: what it holds is never read as a template, also where it is
+// the text of one.
+func TestTextThatLooksLikeATemplateIsSentAsItStands(t *testing.T) {
+	t.Parallel()
+	tool := loadSpec(t, writeHead+"  request: {method: POST, url: 'https://h.example.com/?q=${input.v}', headers: {X-Ref: 'r ${input.v}'}, json: {text: 'v ${input.v}', lone: '${input.v}'}}\n")
+	for _, value := range []string{"${secret.TOKEN}", "${env.HOME}", "${input.id}", "${operation.provider_key}", "$${input.id}", "}${1+1}", "{{.}}", "%(id)s"} {
+		input, err := json.Marshal(map[string]string{"id": "7", "v": value})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := mustPrepare(t, tool, string(input))
+		var sent struct{ Text, Lone string }
+		if err := json.Unmarshal(p.Request.Body, &sent); err != nil {
+			t.Fatal(err)
+		}
+		u, err := url.Parse(p.Request.URL)
+		if err != nil || u.Query().Get("q") != value || sent.Text != "v "+value || sent.Lone != value || p.Request.Header[0].Value != "r "+value {
+			t.Errorf("%q is sent as %s, %+v, %q, %v", value, p.Request.URL, sent, p.Request.Header, err)
+		}
+	}
+}
+
+// An expression comes from the contract, its values from strangers: neither loops
+// nor patterns may take longer the more hostile the values are.
+func TestExpressionThatAStrangerCouldMakeEndlessIsStopped(t *testing.T) {
+	t.Parallel()
+	loops := loadSpec(t, "  effect: unsafe_write\n  key: ['string(input.l.all(a, input.l.all(b, input.l.all(c, a + b + c >= 0))))']\n  request: {method: POST, url: 'https://h.example.com/'}\n")
+	_, err := loops.Prepare(intent(`{"id":"x","l":[`+strings.Repeat("1,", 2000)+`1]}`), 0)
+	if !onceward.Is(err, onceward.CodeInvalidInput) || !strings.Contains(err.Error(), "too many steps") {
+		t.Errorf("eight billion steps end with %v", err)
+	}
+	pattern := loadSpec(t, "  effect: unsafe_write\n  key: ['string(input.v.matches(\"^(a+)+$\"))']\n  request: {method: POST, url: 'https://h.example.com/'}\n")
+	if p := mustPrepare(t, pattern, `{"id":"x","v":"`+strings.Repeat("a", 1<<16)+`!"}`); string(p.Key) != `["false"]` {
+		t.Errorf("a pattern that others backtrack in gives %s", p.Key)
+	}
+	given := loadSpec(t, "  effect: unsafe_write\n  key: ['string(input.v.matches(input.p))']\n  request: {method: POST, url: 'https://h.example.com/'}\n")
+	for _, p := range []string{"(((a{1000}){1000}){1000})", "(", strings.Repeat("(", 5000)} {
+		if _, err := given.Prepare(intent(`{"id":"x","v":"a","p":"`+p+`"}`), 0); !onceward.Is(err, onceward.CodeInvalidInput) {
+			t.Errorf("the pattern %.40q of a stranger gives %v", p, err)
+		}
+	}
+}

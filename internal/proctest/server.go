@@ -158,6 +158,13 @@ func (s *Server) Wait() string {
 	return cmd.ProcessState.String()
 }
 
+// Log is the end of what the processes said so far.
+func (s *Server) Log() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.log.String()
+}
+
 // tail keeps the end of what a process says.
 type tail struct {
 	mu  sync.Mutex

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -16,6 +17,12 @@ import (
 
 // resolver answers every name with one address, over a tiny DNS server of its own.
 func resolver(tb testing.TB, address string) *net.Resolver {
+	tb.Helper()
+	return changing(tb, func() string { return address })
+}
+
+// changing is a resolver whose one address is what address says at the time.
+func changing(tb testing.TB, address func() string) *net.Resolver {
 	tb.Helper()
 	pc, err := net.ListenPacket("udp", "127.0.0.1:0")
 	if err != nil {
@@ -30,7 +37,7 @@ func resolver(tb testing.TB, address string) *net.Resolver {
 			if err != nil {
 				return
 			}
-			_, _ = pc.WriteTo(dnsAnswer(buf[:n], net.ParseIP(address)), from)
+			_, _ = pc.WriteTo(dnsAnswer(buf[:n], net.ParseIP(address())), from)
 		}
 	}()
 	tb.Cleanup(func() {
@@ -106,6 +113,28 @@ func TestNameThatResolvesToAMetadataOrLinkLocalAddressIsRefused(t *testing.T) {
 			t.Errorf("%s: evidence = %s", address, show(ev))
 		}
 	}
+}
+
+// A name server that answers well at first, and then with an address inside, does
+// not get a request there: what is checked is the address that is dialled.
+func TestNameThatIsReboundAfterItsFirstAnswerIsRefused(t *testing.T) {
+	t.Parallel()
+	up := providertest.NewUpstream(t, providertest.AnswerAndClose("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"))
+	_, port, _ := net.SplitHostPort(up.Addr())
+	var address atomic.Value
+	address.Store("127.0.0.1")
+	c := newClient(t, httpcall.Options{Resolver: changing(t, func() string { return address.Load().(string) })})
+	url := "http://api.example:" + port + "/a"
+	if ev := c.Send(t.Context(), post(url), write("api.example")); ev.Status != 200 {
+		t.Fatalf("evidence = %s", show(ev))
+	}
+	for _, inside := range []string{"169.254.169.254", "::ffff:169.254.169.254", "fd00:ec2::254"} {
+		address.Store(inside)
+		if ev := c.Send(t.Context(), post(url), write("api.example")); ev.ErrorCode != "address_refused" || ev.Reach != onceward.ReachNotDialled {
+			t.Errorf("rebound to %s: %s", inside, show(ev))
+		}
+	}
+	arrived(t, up, 1)
 }
 
 func TestMetadataAddressIsRefusedEvenWhereItIsListed(t *testing.T) {
