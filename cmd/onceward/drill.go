@@ -42,8 +42,9 @@ func newDrill() *cobra.Command {
 			"asked for. Each failure names the line of the contract to change. The guide: docs/operating/drill.md.\n\n" +
 			"Exit codes: 0 all as promised, 8 a promise is not kept, 1 a scenario could not be carried out, 2 refused: no\n" +
 			"sandbox, no --yes, no usable input.",
-		Example: "  onceward drill --demo\n  onceward drill tickets.create --contracts ./contracts --input example.json --out drill-report",
-		RunE:    func(c *cobra.Command, args []string) error { return runDrill(c, args, &f) },
+		Example:     "  onceward drill --demo\n  onceward drill tickets.create --contracts ./contracts --input example.json --out drill-report",
+		Annotations: map[string]string{noRun: "takes minutes; the tests of the drill run its scenarios"},
+		RunE:        func(c *cobra.Command, args []string) error { return runDrill(c, args, &f) },
 	}
 	contractsFlag(c)
 	fl := c.Flags()

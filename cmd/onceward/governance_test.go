@@ -134,12 +134,12 @@ func (s *told) crashed() {
 // yes says it to a server that may die before it has answered.
 func (s *told) yes(heading string) {
 	s.t.Helper()
-	commands := s.sections[heading]
+	blocks := s.sections[heading]
 	delete(s.sections, heading)
-	if len(commands) != 1 {
-		s.t.Fatalf("the page has %d commands under %q", len(commands), heading)
+	if len(blocks) != 1 || len(blocks[0].commands()) != 1 {
+		s.t.Fatalf("the page has other than one command under %q", heading)
 	}
-	switch printed, code := s.run(commands[0]); code {
+	switch printed, code := s.run(s.replace.Replace(blocks[0].commands()[0])); code {
 	case "0":
 		s.holds(printed, toldOperation, "ready")
 	case "7":

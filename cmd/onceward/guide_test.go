@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"errors"
 	"io"
 	"maps"
@@ -13,6 +14,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -28,50 +30,44 @@ type guide struct {
 	t         *testing.T
 	dir       string
 	env       map[string]string
-	sections  map[string][]string // commands by heading
-	processes []*process          // in the order of the page
+	replace   *strings.Replacer
+	fill      func(command string) string // puts what the page leaves open into a command; nil: nothing
+	words     bool                        // the commands have to be understood; what they find is open
+	sections  map[string][]docBlock       // of commands, by heading
+	processes []*process                  // in the order of the page
 }
 
 // process is a command that the page leaves running.
 type process struct {
 	*exec.Cmd
-	done chan struct{}
+	address string // where it listens
+	done    chan struct{}
 }
 
 var (
-	guideHeading = regexp.MustCompile(`(?m)^## (.*)$`)
-	guideBlock   = regexp.MustCompile("(?s)```sh\n(.*?)```")
 	guideExit    = regexp.MustCompile(`\s+# exits (\d)$`)
 	guideCurl    = regexp.MustCompile(`^curl (-X POST )?(?:-H "Authorization: Bearer \$\(cat (\S+)\)" )?(http\S+)$`)
 	guidePsql    = regexp.MustCompile(`^psql "\$ONCEWARD_DB" -c "(.*)"$`)
+	guideMistake = regexp.MustCompile(`unknown (flag|command|shorthand)|accepts \d|requires at least|is missing|needs an argument|invalid argument`)
+	guideStays   = regexp.MustCompile(`^(?:\w+=\S+ )*onceward (?:serve\b|sim\b|demo --keep\b)`)
 )
 
 // readGuide reads the commands of a page. What stands on the left of a pair is
 // replaced by what stands on the right.
 func readGuide(t *testing.T, name string, replace ...string) *guide {
 	t.Helper()
-	text, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
 	examples, err := filepath.Abs("../../examples")
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &guide{t: t, dir: t.TempDir(), sections: map[string][]string{}, env: map[string]string{"PATH": filepath.Dir(proctest.Binary(t)) + ":" + os.Getenv("PATH")}}
+	p := &guide{t: t, dir: t.TempDir(), replace: strings.NewReplacer(replace...), sections: map[string][]docBlock{},
+		env: map[string]string{"PATH": filepath.Dir(proctest.Binary(t)) + ":" + os.Getenv("PATH")}}
 	if err := os.Symlink(examples, filepath.Join(p.dir, "examples")); err != nil {
 		t.Fatal(err)
 	}
-	heads := guideHeading.FindAllSubmatchIndex(text, -1)
-	for i, h := range heads {
-		end := len(text)
-		if i+1 < len(heads) {
-			end = heads[i+1][0]
-		}
-		title := string(text[h[2]:h[3]])
-		for _, block := range guideBlock.FindAllSubmatch(text[h[1]:end], -1) {
-			commands := strings.NewReplacer(append([]string{"\\\n  ", ""}, replace...)...).Replace(string(block[1]))
-			p.sections[title] = append(p.sections[title], strings.Split(strings.TrimSpace(commands), "\n")...)
+	for _, b := range readBlocks(t, name) {
+		if b.lang == "sh" {
+			p.sections[b.heading] = append(p.sections[b.heading], b)
 		}
 	}
 	return p
@@ -80,19 +76,35 @@ func readGuide(t *testing.T, name string, replace ...string) *guide {
 // play runs the commands under a heading and returns what each printed.
 func (p *guide) play(heading string) (printed []string) {
 	p.t.Helper()
-	commands, ok := p.sections[heading]
+	blocks, ok := p.sections[heading]
 	if !ok {
 		p.t.Fatalf("the page has no commands under %q", heading)
 	}
 	delete(p.sections, heading)
-	for _, command := range commands {
+	for i := range blocks {
+		printed = append(printed, p.block(&blocks[i])...)
+	}
+	return printed
+}
+
+// block runs the commands of a block, each of which has to exit as the page says.
+func (p *guide) block(b *docBlock) (printed []string) {
+	p.t.Helper()
+	for _, command := range b.commands() {
 		want := "0"
 		if m := guideExit.FindStringSubmatch(command); m != nil {
 			want, command = m[1], guideExit.ReplaceAllString(command, "")
 		}
+		command = p.replace.Replace(command)
+		if p.fill != nil {
+			command = p.fill(command)
+		}
 		out, code := p.run(command)
+		if p.words && code != "1" && !guideMistake.MatchString(out) {
+			want = code
+		}
 		if code != want {
-			p.t.Fatalf("%s\nexits %s, want %s:\n%s", command, code, want, out)
+			p.t.Fatalf("%s:%d: %s\nexits %s, want %s:\n%s", b.page, b.line, command, code, want, out)
 		}
 		printed = append(printed, out)
 	}
@@ -102,13 +114,13 @@ func (p *guide) play(heading string) (printed []string) {
 func (p *guide) run(command string) (printed, code string) {
 	p.t.Helper()
 	if variable, ok := strings.CutPrefix(command, "export "); ok {
-		name, value, _ := strings.Cut(variable, "=")
+		name, _, _ := strings.Cut(variable, "=")
+		value, code := p.shell("export " + variable + `; printf %s "$` + name + `"`)
 		p.env[name] = value
-		return "", "0"
+		return "", code
 	}
-	if background, ok := strings.CutSuffix(command, " &"); ok {
-		p.start(background)
-		return "", "0"
+	if background, ok := strings.CutSuffix(command, " &"); ok || guideStays.MatchString(command) {
+		return p.start(background), "0"
 	}
 	if m := guideCurl.FindStringSubmatch(command); m != nil {
 		method := http.MethodGet
@@ -149,39 +161,114 @@ func (p *guide) shell(command string) (printed, code string) {
 	return "", ""
 }
 
-// start starts a command of ours that stays, and waits until it answers.
-func (p *guide) start(command string) {
+// start starts a command of ours that stays, in place of one that listens where
+// it does, waits until it answers, and returns what it said until then.
+func (p *guide) start(command string) string {
 	p.t.Helper()
 	words := strings.Fields(command)
 	at := slices.Index(words, "onceward")
-	var log bytes.Buffer
-	cmd := exec.CommandContext(context.Background(), proctest.Binary(p.t), words[at+1:]...) // Cleanup kills it
-	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = p.dir, append(p.environ(), words[:at]...), &log, &log
+	address := p.listens(words)
+	if !slices.Contains(words, "--listen") && words[at+1] == "sim" {
+		words = append(words, "--listen", address)
+	}
+	for _, before := range p.processes {
+		if before.address == address && before.alive() {
+			before.signal(p.t, syscall.SIGTERM)
+			before.ended(p.t)
+		}
+	}
+	log := &said{}
+	words = slices.Insert(words, at, "exec")
+	cmd := exec.CommandContext(context.Background(), "sh", "-c", strings.Join(words, " ")) // Cleanup kills it
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = p.dir, p.environ(), log, log
 	if err := cmd.Start(); err != nil {
 		p.t.Fatal(err)
 	}
-	running := &process{cmd, make(chan struct{})}
+	running := &process{cmd, address, make(chan struct{})}
 	p.processes = append(p.processes, running)
 	go func() { _ = cmd.Wait(); close(running.done) }()
 	p.t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		<-running.done
+		_ = cmd.Process.Signal(syscall.SIGTERM) // whoever has processes of its own ends them
+		select {
+		case <-running.done:
+		case <-time.After(10 * time.Second):
+			_ = cmd.Process.Kill()
+			<-running.done
+		}
 		if p.t.Failed() {
-			p.t.Logf("%s said:\n%s", command, &log)
+			p.t.Logf("%s said:\n%s", command, log)
 		}
 	})
-	path := map[string]string{"sim": "/", "serve": "/readyz"}[words[at+1]]
-	address := "http://" + words[slices.Index(words, "--listen")+1] + path
-	for until := time.Now().Add(30 * time.Second); time.Now().Before(until); <-time.After(20 * time.Millisecond) {
-		res, err := http.Get(address) //nolint:noctx // bounded by the loop
-		if err == nil {
-			_ = res.Body.Close()
-			if res.StatusCode == http.StatusOK {
-				return
-			}
+	for until := time.Now().Add(30 * time.Second); time.Now().Before(until) && running.alive(); <-time.After(20 * time.Millisecond) {
+		if p.answers(words, address, log) {
+			return log.String()
 		}
 	}
 	p.t.Fatalf("%s does not answer", command)
+	return ""
+}
+
+// listens is where a command will listen: where it says, where the environment
+// says, or, for the bundled provider, where the test has its address.
+func (p *guide) listens(words []string) string {
+	switch i := slices.Index(words, "--listen"); {
+	case i >= 0:
+		return words[i+1]
+	case slices.Contains(words, "sim"):
+		return p.replace.Replace("127.0.0.1:7070")
+	}
+	return p.env["ONCEWARD_LISTEN"]
+}
+
+// anyCertificate takes any certificate: the pages' own are nobody's.
+var anyCertificate = &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} // #nosec G402 -- asks whether a server is up
+
+// answers reports whether what was started is up.
+func (p *guide) answers(words []string, address string, log *said) bool {
+	if slices.Contains(words, "demo") {
+		return strings.Contains(log.String(), "Ctrl-C")
+	}
+	base, path := "http://"+address, "/readyz"
+	if slices.Contains(words, "--tls-cert") {
+		base = "https://" + address
+	}
+	if slices.Contains(words, "sim") {
+		path = "/"
+	}
+	res, err := anyCertificate.Get(base + path) //nolint:noctx // bounded by the client
+	if err != nil {
+		return false
+	}
+	return res.Body.Close() == nil && res.StatusCode == http.StatusOK
+}
+
+// said is what a process said; it may be read meanwhile.
+type said struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+// Write implements io.Writer.
+func (s *said) Write(b []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.buf.Write(b)
+}
+
+// String implements fmt.Stringer.
+func (s *said) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.buf.String()
+}
+
+func (p *process) alive() bool {
+	select {
+	case <-p.done:
+		return false
+	default:
+		return true
+	}
 }
 
 // ended waits for the end of a process and returns how it came.

@@ -42,7 +42,7 @@ func describe(b *strings.Builder, c *cobra.Command) {
 			fmt.Fprintf(b, "\n%s\n", c.Long)
 		}
 		if c.Example != "" {
-			fmt.Fprintf(b, "\n```sh\n%s\n```\n", strings.ReplaceAll(strings.TrimPrefix(c.Example, "  "), "\n  ", "\n"))
+			fmt.Fprintf(b, "\n```sh%s\n%s\n```\n", notRun(c), strings.ReplaceAll(strings.TrimPrefix(c.Example, "  "), "\n  ", "\n"))
 		}
 		flags(b, c)
 	}
@@ -65,6 +65,16 @@ func flags(b *strings.Builder, c *cobra.Command) {
 	}
 	c.LocalFlags().VisitAll(each)
 	c.InheritedFlags().VisitAll(each)
+}
+
+// noRun is the annotation of a command whose example no test runs: why not.
+const noRun = "no-run"
+
+func notRun(c *cobra.Command) string {
+	if why := c.Annotations[noRun]; why != "" {
+		return " no-run=\"" + why + "\""
+	}
+	return ""
 }
 
 func defaultText(f *pflag.Flag) string {

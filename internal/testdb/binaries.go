@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"testing"
 )
 
 // EnvBinaries names the folder in which initdb and postgres are looked for,
@@ -105,4 +106,16 @@ func versionIn(path string) int {
 		return 0
 	}
 	return version
+}
+
+// Folder is where PostgreSQL's server programs are, with those that packages do
+// not put into PATH. Without them the test is skipped, or fails, as by Installed.
+func Folder(tb testing.TB) string {
+	tb.Helper()
+	Installed(tb)
+	found, err := findBinaries(os.Getenv(EnvBinaries))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return filepath.Dir(found.postgres)
 }
