@@ -312,17 +312,14 @@ func TestExpressionThatAStrangerCouldMakeEndlessIsStopped(t *testing.T) {
 	t.Parallel()
 	loops := loadSpec(t, "  effect: unsafe_write\n  key: ['string(input.l.all(a, input.l.all(b, input.l.all(c, a + b + c >= 0))))']\n  request: {method: POST, url: 'https://h.example.com/'}\n")
 	_, err := loops.Prepare(intent(`{"id":"x","l":[`+strings.Repeat("1,", 2000)+`1]}`), 0)
-	if !onceward.Is(err, onceward.CodeInvalidInput) || !strings.Contains(err.Error(), "too many steps") {
+	if err == nil || !strings.Contains(err.Error(), "too many steps") {
 		t.Errorf("eight billion steps end with %v", err)
 	}
 	pattern := loadSpec(t, "  effect: unsafe_write\n  key: ['string(input.v.matches(\"^(a+)+$\"))']\n  request: {method: POST, url: 'https://h.example.com/'}\n")
 	if p := mustPrepare(t, pattern, `{"id":"x","v":"`+strings.Repeat("a", 1<<16)+`!"}`); string(p.Key) != `["false"]` {
 		t.Errorf("a pattern that others backtrack in gives %s", p.Key)
 	}
-	given := loadSpec(t, "  effect: unsafe_write\n  key: ['string(input.v.matches(input.p))']\n  request: {method: POST, url: 'https://h.example.com/'}\n")
-	for _, p := range []string{"(((a{1000}){1000}){1000})", "(", strings.Repeat("(", 5000)} {
-		if _, err := given.Prepare(intent(`{"id":"x","v":"a","p":"`+p+`"}`), 0); !onceward.Is(err, onceward.CodeInvalidInput) {
-			t.Errorf("the pattern %.40q of a stranger gives %v", p, err)
-		}
+	if problems := problemsOf(t, testHead+"  effect: unsafe_write\n  key: ['string(input.v.matches(input.p))']\n  request: {method: POST, url: 'https://h.example.com/'}\n"); !strings.Contains(strings.Join(problems, "\n"), "is a literal text") {
+		t.Errorf("a pattern of a stranger gives %v", problems)
 	}
 }

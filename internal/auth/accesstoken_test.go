@@ -45,8 +45,9 @@ func (s *authorizationServer) takes(conf auth.Access) func(bearer string) (oncew
 		s.Fatal(err)
 	}
 	who := a.Authenticate(func(*http.Request) (onceward.Principal, error) { return onceward.LocalPrincipal(), nil })
+	ctx := s.Context()
 	return func(bearer string) (onceward.Principal, error) {
-		req := httptest.NewRequestWithContext(s.Context(), http.MethodPost, "http://onceward.example/mcp", nil)
+		req := httptest.NewRequestWithContext(ctx, http.MethodPost, "http://onceward.example/mcp", nil)
 		req.Header.Set("Authorization", "Bearer "+bearer)
 		return who(req)
 	}

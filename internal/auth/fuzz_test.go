@@ -65,7 +65,8 @@ func FuzzKeys(f *testing.F) {
 	bearer := signer.token(plainHeader, nil)
 	f.Fuzz(func(t *testing.T, m, k string) {
 		metadata, keys = m, k
-		p, err := signer.takes(auth.Access{Issuer: issuer, Resource: resource, Scopes: map[string][]onceward.Role{"tickets.write": {"caller"}}, Claims: auth.Claims{Tenant: "acme"}})(bearer)
+		asker := &authorizationServer{TB: t, key: signer.key, issuer: issuer}
+		p, err := asker.takes(auth.Access{Issuer: issuer, Resource: resource, Scopes: map[string][]onceward.Role{"tickets.write": {"caller"}}, Claims: auth.Claims{Tenant: "acme"}})(bearer)
 		if err == nil || p.Subject != "" {
 			t.Fatalf("with %q and %q the token is %+v's, %v", m, k, p, err)
 		}
