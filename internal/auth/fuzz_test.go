@@ -9,20 +9,21 @@ import (
 
 	"github.com/onceward/onceward"
 	"github.com/onceward/onceward/internal/auth"
+	"github.com/onceward/onceward/internal/testoidc"
 )
 
 // FuzzAccessToken holds that no bearer that the issuer did not sign is anybody's,
 // whatever header, claims and signature it shows.
 func FuzzAccessToken(f *testing.F) {
-	s := newAuthorizationServer(f, "/.well-known/openid-configuration")
+	s := newAuthorizationServer(f, testoidc.OpenIDMetadata)
 	takes := s.takes(s.conf())
-	good := s.token(plainHeader, nil)
+	good := s.token(testoidc.AccessToken, nil)
 	claims := strings.Split(good, ".")[1]
 	body, err := base64.RawURLEncoding.DecodeString(claims)
 	if err != nil {
 		f.Fatal(err)
 	}
-	f.Add(plainHeader, string(body), "")
+	f.Add(testoidc.AccessToken, string(body), "")
 	f.Add(`{"alg":"none"}`, string(body), "")
 	f.Add(`{"alg":"HS256","kid":"k"}`, string(body), "AAAA")
 	f.Add(`{"alg":"RS256","kid":"k","jwk":{}}`, `{"exp":1e400}`, "=")
@@ -61,11 +62,11 @@ func FuzzKeys(f *testing.F) {
 	f.Cleanup(srv.Close)
 	issuer = srv.URL
 	signer := newAuthorizationServer(f, "/none")
-	signer.issuer = issuer
-	bearer := signer.token(plainHeader, nil)
+	signer.URL = issuer
+	bearer := signer.token(testoidc.AccessToken, nil)
 	f.Fuzz(func(t *testing.T, m, k string) {
 		metadata, keys = m, k
-		asker := &authorizationServer{TB: t, key: signer.key, issuer: issuer}
+		asker := &authorizationServer{t, signer.Signer}
 		p, err := asker.takes(auth.Access{Issuer: issuer, Resource: resource, Scopes: map[string][]onceward.Role{"tickets.write": {"caller"}}, Claims: auth.Claims{Tenant: "acme"}})(bearer)
 		if err == nil || p.Subject != "" {
 			t.Fatalf("with %q and %q the token is %+v's, %v", m, k, p, err)
