@@ -26,10 +26,14 @@ var docStages = map[string]func(*guide){
 	"docs/operating/proxy.md":     proxyStage,
 	"docs/operating/report.md":    func(p *guide) { p.write("drill.json", "{}"); p.serve("examples/sim") },
 	"docs/operating/review.md":    reviewStage,
-	"docs/operating/runs.md":      func(p *guide) { p.write("mail.json", `{"subject":"It leaks"}`); p.serve("examples/sim") },
-	"docs/operating/sagas.md":     func(p *guide) { p.serve("examples/sim") },
-	"docs/operating/signoff.md":   signOffStage,
-	"docs/reference/cli.md":       cliStage,
+	"docs/operating/runs.md": func(p *guide) {
+		p.write("mail.json", `{"subject":"It leaks"}`)
+		p.must("mkdir contracts && cp examples/sim/*.yaml examples/contracts/workflow.yaml contracts/")
+		p.serve("contracts")
+	},
+	"docs/operating/sagas.md":   func(p *guide) { p.serve("examples/sim") },
+	"docs/operating/signoff.md": signOffStage,
+	"docs/reference/cli.md":     cliStage,
 }
 
 const certificate = "openssl req -x509 -newkey ed25519 -nodes -subj /CN=onceward.example -days 2 -keyout tls.key -out tls.pem"
@@ -219,7 +223,7 @@ func cliStage(p *guide) {
 	p.must("openssl genpkey -algorithm ed25519 -out audit.pem")
 	p.must("openssl pkey -in audit.pem -pubout -out audit.pub")
 	p.must("mkdir contracts")
-	p.must("cp examples/sim/*.yaml contracts/")
+	p.must("cp examples/sim/*.yaml examples/contracts/workflow.yaml contracts/")
 	p.must("cp -r contracts before")
 	p.must("mv before/tickets.create.yaml before/tickets.yaml")
 	p.write("mail.json", `{"subject":"It leaks"}`)
@@ -233,6 +237,9 @@ func cliStage(p *guide) {
 	}
 	p.words = true
 	p.fill = func(command string) string {
+		if strings.HasPrefix(command, "onceward serve --keys") {
+			command += " --contracts contracts" // what comes after it needs them
+		}
 		if strings.Contains(command, "onceward contract init") {
 			command = strings.ReplaceAll(command, "contracts/", "new-")
 		}
