@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -42,7 +43,9 @@ func (c cleaning) Run() int {
 
 // TestScripts runs one behaviour a file, on the real program.
 func TestScripts(t *testing.T) {
+	refuseStops(t)
 	t.Parallel()
+	refuseStops(t)
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
 		Setup: func(e *testscript.Env) error {
@@ -59,7 +62,7 @@ func TestScripts(t *testing.T) {
 			e.Setenv("EXAMPLES", examples+"/../../examples")
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"ready": ready, "post": post200, "opid": operationID, "replayid": replayID, "stop": stopBackground, "signal": signalBackground, "eventually": eventually,
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"ready": ready, "post": post200, "opid": operationID, "replayid": replayID, "end": endBackground, "signal": signalBackground, "eventually": eventually,
 			"exits": exitsWith, "stranger": startStranger, "eventually-refused": eventuallyRefused, "tokenid": tokenID, "sentence": sentenceToConfirm, "grepsecret": grepSecret, "deliver": deliverSigned},
 	})
 }
@@ -110,8 +113,8 @@ func replayID(ts *testscript.TestScript, _ bool, _ []string) {
 	ts.Setenv("REPLAY", page.Replays[0].ID)
 }
 
-// stopBackground asks a background command to end, as an operator would.
-func stopBackground(ts *testscript.TestScript, neg bool, args []string) {
+// endBackground asks a background command to end, as an operator would.
+func endBackground(ts *testscript.TestScript, neg bool, args []string) {
 	signalBackground(ts, neg, []string{args[0], "TERM"})
 }
 
@@ -186,4 +189,23 @@ func sentenceToConfirm(ts *testscript.TestScript, _ bool, _ []string) {
 		ts.Fatalf("no sentence was asked for")
 	}
 	ts.Setenv("SENTENCE", sentence)
+}
+
+// refuseStops fails where a script uses testscript's own stop, which ends it there
+// as passed: whatever stands behind is never run.
+func refuseStops(t *testing.T) {
+	t.Helper()
+	scripts, err := filepath.Glob("testdata/script/*.txtar")
+	if err != nil || len(scripts) == 0 {
+		t.Fatalf("the scripts are not found: %v", err)
+	}
+	for _, name := range scripts {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains("\n"+string(text), "\nstop") {
+			t.Errorf("%s stops on its way, and passes: end NAME ends a background command", name)
+		}
+	}
 }
