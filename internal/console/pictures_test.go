@@ -46,7 +46,7 @@ func TestNoPageIsWiderThanItsWindow(t *testing.T) {
 		b.signedIn("viewer-"+kind, onceward.AllRoles...)
 		for name, target := range s.pages() {
 			b.at(target)
-			if over := eval[int](b, `document.documentElement.scrollWidth - innerWidth`); over > 0 {
+			if over := eval[int](b, `document.documentElement.scrollWidth - document.documentElement.clientWidth`); over > 0 {
 				t.Errorf("%s on a %s window: %d pixels too wide: %s", name, kind, over, eval[string](b, widest))
 			}
 			if *pictures != "" {
@@ -57,4 +57,4 @@ func TestNoPageIsWiderThanItsWindow(t *testing.T) {
 }
 
 // widest names what reaches furthest beyond the window.
-const widest = `[...document.querySelectorAll('body *')].filter(e => e.getBoundingClientRect().right > innerWidth + 1 && !e.closest('.scroll, .nav, pre')).map(e => e.tagName + '.' + e.className).slice(0, 5).join(' ')`
+const widest = `[...document.querySelectorAll('body *')].filter(e => e.getBoundingClientRect().right > document.documentElement.clientWidth + 1 && !e.closest('.scroll, .nav, pre')).map(e => e.tagName + '.' + e.className).slice(0, 5).join(' ')`
