@@ -22,6 +22,7 @@ var mayDo = map[onceward.Action]string{
 	"read reviews": "approver auditor operator", "work on reviews": "operator", "stop everything": "admin", "hand over": "approver operator", "sign contracts": "approver",
 	"read the audit trail": "auditor", "read reports": "auditor operator", "read metrics": "auditor operator",
 	"deliver events": "caller", "read events": "auditor operator", "handle events": "operator",
+	"hold and lift holds": "admin", "read holds": "admin auditor operator", "shred subjects": "admin", "rotate keys": "admin", "read keys": "admin auditor",
 	"manage tokens": "admin", "read tokens": "admin auditor", "read who they are": "admin approver auditor caller operator",
 }
 
