@@ -199,7 +199,7 @@ func (p *guide) start(command string) string {
 			p.t.Logf("%s said:\n%s", command, log)
 		}
 	})
-	for until := time.Now().Add(30 * time.Second); time.Now().Before(until) && running.alive(); <-time.After(20 * time.Millisecond) {
+	for until := time.Now().Add(2 * time.Minute); time.Now().Before(until) && running.alive(); <-time.After(20 * time.Millisecond) {
 		if p.answers(words, address, log) {
 			return log.String()
 		}

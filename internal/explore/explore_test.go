@@ -138,13 +138,14 @@ func TestEveryFieldIsFollowedOrNamed(t *testing.T) {
 				"ID": names, "Tenant": names, "Tool": names, "Key": names, "Prints": names, "Contract": names, "Run": names, "CorrelationID": names,
 				"TraceParent": names, "DecidedBy": names, "Actor": names, "CreatedAt": names, "SerialKey": outside, "ProviderKey": names, "Token": outside,
 				"Result": kept, "Input": kept, "Documents": kept, "Forked": "it only takes the road of a repeated request away", "Assigned": "it says whose turn it is, and no rule asks",
+				"Subject": kept, "DataKey": kept, "Sealed": kept, "Shredded": "it takes bodies away, and no rule asks", "Blind": kept,
 			}},
 		{onceward.Attempt{}, "Number Status StartedAt LeaseUntil EndedAt LastByteAt Free Resend Reference Settler",
 			map[string]string{"Owner": outside, "Reach": kept, "Failure": kept, "ClaimToken": outside, "SecretHash": outside,
 				"Handle": "while it stands, steps are taken away; what it leads to is a late answer of the attempt"}},
 		{onceward.Policy{}, `Effect HasProbe RemoteExecutor Deadline Lease ByteTail Settle KeyWindow MaxAttempts BackoffInitial BackoffMax RecoveryWindow OnUnknown
 			NotAfter ApprovalExpiry KeyReusable Quorum`,
-			map[string]string{"SeparateRequester": "it forbids a yes of one person; every other person's is the same", "Reminders": "they change no state", "ReviewTeam": "it says whose turn it is, and no rule asks", "ReviewWithin": "a deadline of people changes no state", "ProbeDeadline": outside, "KeepInput": kept, "Rate": outside, "CallerCredentials": outside}},
+			map[string]string{"SeparateRequester": "it forbids a yes of one person; every other person's is the same", "Reminders": "they change no state", "ReviewTeam": "it says whose turn it is, and no rule asks", "ReviewWithin": "a deadline of people changes no state", "ProbeDeadline": outside, "KeepInput": kept, "KeepResult": kept, "Rate": outside, "CallerCredentials": outside}},
 	} {
 		known := map[string]bool{}
 		for name := range strings.FieldsSeq(c.followed) {

@@ -33,8 +33,9 @@ type Store struct {
 }
 
 var (
-	_ onceward.Store  = (*Store)(nil)
-	_ onceward.Sealer = (*Store)(nil)
+	_ onceward.Store         = (*Store)(nil)
+	_ onceward.Sealer        = (*Store)(nil)
+	_ onceward.ServerWatcher = (*Store)(nil)
 )
 
 // Open puts encryption in front of a store. CodeKeysMissing: a data key that is
@@ -56,6 +57,13 @@ func Open(ctx context.Context, s onceward.Store, opts Options) (*Store, error) {
 		}
 	}
 	return sealed, sealed.shredAgain(ctx)
+}
+
+// OnNewServer implements onceward.ServerWatcher, where the store does.
+func (s *Store) OnNewServer(told func(), refusal func() error) {
+	if w, ok := s.Store.(onceward.ServerWatcher); ok {
+		w.OnNewServer(told, refusal)
+	}
 }
 
 func lacking(u onceward.MasterUse, ring *KeyRing) error {
