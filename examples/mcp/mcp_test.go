@@ -139,9 +139,10 @@ func TestInspectorCallsInBothEras(t *testing.T) {
 // verdict is a line of the suite's summary.
 var verdict = regexp.MustCompile(`(?m)^. ([a-z0-9-]+): (\d+) passed, (\d+) failed$`)
 
-// TestConformanceThroughTheGatewayIsThatOfTheServerItself runs the protocol's
-// suite against the SDK's example server, directly and through the gateway.
-func TestConformanceThroughTheGatewayIsThatOfTheServerItself(t *testing.T) {
+// TestConformanceThroughTheGatewayIsNoWorseThanThatOfTheServerItself runs the
+// protocol's suite against the SDK's example server, directly and through the
+// gateway.
+func TestConformanceThroughTheGatewayIsNoWorseThanThatOfTheServerItself(t *testing.T) {
 	t.Parallel()
 	bin := t.TempDir()
 	install := exec.Command("go", "install", "github.com/modelcontextprotocol/go-sdk/conformance/everything-server@v1.8.0")
@@ -164,13 +165,16 @@ func TestConformanceThroughTheGatewayIsThatOfTheServerItself(t *testing.T) {
 			}
 			srv := proctest.NewServer(t, "sqlite:"+filepath.Join(t.TempDir(), "ledger.db"), []string{contract})
 			srv.Start("")
-			verdicts := func(url string) (map[string]string, int) {
+			type checks struct{ passed, failed int }
+			verdicts := func(url string) (map[string]checks, int) {
 				out := run(t, t.TempDir(), suite, "server", "--url", url, "--requirements", version)
-				list, passed := map[string]string{}, 0
+				list, passed := map[string]checks{}, 0
 				for _, m := range verdict.FindAllStringSubmatch(out, -1) {
-					list[m[1]] = m[2] + " passed, " + m[3] + " failed"
-					n, _ := strconv.Atoi(m[2])
-					passed += n
+					var c checks
+					c.passed, _ = strconv.Atoi(m[2])
+					c.failed, _ = strconv.Atoi(m[3])
+					list[m[1]] = c
+					passed += c.passed
 				}
 				return list, passed
 			}
@@ -179,9 +183,9 @@ func TestConformanceThroughTheGatewayIsThatOfTheServerItself(t *testing.T) {
 			if len(direct) < 30 || passed < 80 {
 				t.Fatalf("the suite ran %d scenarios with %d checks", len(direct), passed)
 			}
-			for scenario, want := range direct {
-				if through[scenario] != want {
-					t.Errorf("%s: %s directly, %s through the gateway", scenario, want, through[scenario])
+			for scenario, want := range direct { // the gateway has task handles, which that server has not
+				if got := through[scenario]; got.passed < want.passed || got.failed > want.failed {
+					t.Errorf("%s: %+v directly, %+v through the gateway", scenario, want, got)
 				}
 			}
 			t.Logf("%d scenarios; %d checks pass directly, %d through the gateway", len(direct), passed, same)
