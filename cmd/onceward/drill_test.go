@@ -149,7 +149,8 @@ func TestASettleThatIsTooShortForItsProviderIsFoundAndNamed(t *testing.T) {
 	if fine.Verdict != drill.Kept || fine.Effects != 1 {
 		t.Errorf("%+v", fine)
 	}
-	if late.Verdict != drill.Broken || late.Effects != 2 || late.Change == nil || late.Change.File != file || late.Change.Line != 20 || late.Change.Field != "spec.probe.settle" {
+	// A machine that is slow enough meets the effect before it looks: the verdict is the same.
+	if late.Verdict != drill.Broken || late.Effects < 1 || late.Effects > 2 || late.Change == nil || late.Change.File != file || late.Change.Line != 20 || late.Change.Field != "spec.probe.settle" {
 		t.Errorf("%+v, %+v", late, late.Change)
 	}
 	// What was written is found by the mark, and nothing else was.
@@ -160,8 +161,8 @@ func TestASettleThatIsTooShortForItsProviderIsFoundAndNamed(t *testing.T) {
 		}
 		marked += item.Count
 	}
-	if marked != 3 {
-		t.Errorf("%d effects at the provider, want 3", marked)
+	if want := fine.Effects + late.Effects; marked != want {
+		t.Errorf("%d effects at the provider, want %d", marked, want)
 	}
 	// A provider that is known to be faster is no reason to worry.
 	code, report, said = runDrills(t, env, append(args, "--provider-lateness", "500ms")...)

@@ -109,7 +109,7 @@ func (l rows) scan(into any, sql string, args ...any) {
 // until asks until the answer is yes; no row is no.
 func (l rows) until(what, sql string, args ...any) {
 	l.Helper()
-	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); pause(l.T, 10*time.Millisecond) {
+	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); pause(l.T, 10*time.Millisecond) {
 		var yes bool
 		if err := l.conn.QueryRow(l.Context(), "select exists(select from ("+sql+") q (yes) where yes)", args...).Scan(&yes); err != nil {
 			l.Fatalf("%s: %v", sql, err)
