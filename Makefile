@@ -17,7 +17,7 @@ GOLANGCI_VERSION := v2.15.0
 GOLANGCI := $(shell go env GOPATH)/bin/golangci-lint-$(GOLANGCI_VERSION)/golangci-lint
 
 # The race detector slows code down many times over: it runs where goroutines meet.
-RACE_DIRS := $(wildcard committer store worker provider relay oncewardtest internal/httpapi internal/proxy)
+RACE_DIRS := $(wildcard committer store worker provider oncewardtest internal/httpapi internal/proxy)
 RACE_PKG  ?= . $(patsubst %,./%/...,$(RACE_DIRS))
 
 SHELL       := bash
