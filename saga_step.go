@@ -259,7 +259,7 @@ func (s *Saga) refused(step *SagaStep, err error) (look, error) {
 	return s.turn("the step " + step.Name + " was refused: " + messageOf(err)), nil
 }
 
-// stepIntent is a step's operation as it would be asked for now, on behalf of
+// stepIntent is a step's operation as it would be asked for at this moment, on behalf of
 // whoever started the saga.
 func (l *Ledger) stepIntent(ctx context.Context, s *Saga, step *SagaStep) (*admitted, error) {
 	if why, err := l.lostRights(ctx, s.By, ActionSubmit); err != nil || why != "" {

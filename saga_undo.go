@@ -165,7 +165,7 @@ func undoRefused(step *SagaStep, err error) (look, error) {
 	return look{note: cutWords("the compensation of the step " + step.Name + " is refused: " + messageOf(err) + "; undo it by hand or keep it, and resolve the step"), review: true}, nil
 }
 
-// undoIntent is a step's compensation as it would be asked for now; nil if there
+// undoIntent is a step's compensation as it would be asked for at this moment; nil if there
 // is none. It needs no right of whoever started the saga: that it is undone was
 // checked when it started.
 func (l *Ledger) undoIntent(ctx context.Context, s *Saga, step *SagaStep, op *Operation) (*admitted, error) {

@@ -106,7 +106,7 @@ func (l *Ledger) awaitUntil(ctx context.Context, op *Operation, wait time.Durati
 		if l.live.has(op.ID) {
 			poll = pollMax // our own attempt wakes us
 		}
-		if ctx.Err() == nil { // select draws lots: a caller who is gone would be waited for now and then
+		if ctx.Err() == nil { // select draws lots: a caller who is gone would sometimes be waited for
 			select {
 			case <-moved:
 			case <-l.opts.Clock.After(poll):
