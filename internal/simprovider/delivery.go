@@ -15,6 +15,7 @@ type delivery struct {
 	fault Fault
 	hold  *hold
 	said  string // how it ended, for the log
+	ended bool
 }
 
 // execute carries the request out, or repeats what its key already decided.
@@ -37,6 +38,16 @@ func (d *delivery) answer(ans answer) {
 	ans.send(d.w)
 }
 
+// end gives back what is left of the delivery and logs it, once.
+func (d *delivery) end() {
+	if d.ended {
+		return
+	}
+	d.ended = true
+	d.release() // a key that is still held had no effect
+	d.s.log.line(d.s.clock.Now(), d.r, d.req, d.fault, d.said)
+}
+
 // drop breaks the connection without an answer: "reset" is a real RST, "fin"
 // an orderly end.
 func (d *delivery) drop(how, otherwise string) {
@@ -53,6 +64,7 @@ func (d *delivery) drop(how, otherwise string) {
 	if how == "reset" {
 		conn = resetting(conn)
 	}
+	d.end() // the client may go on as soon as it sees the end
 	_ = conn.Close() // the connection is to be broken: nothing is left to report
 }
 

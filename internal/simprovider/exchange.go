@@ -68,10 +68,7 @@ func (s *Server) system(understand understand) http.HandlerFunc {
 		held := s.holdKey(req)
 		s.mu.Unlock()
 		d := &delivery{s: s, w: w, r: r, req: req, fault: fault, hold: held}
-		defer func() {
-			d.release() // a key that is still held had no effect
-			s.log.line(s.clock.Now(), r, req, fault, d.said)
-		}()
+		defer d.end()
 		deliver(d)
 	}
 }
