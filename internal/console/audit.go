@@ -20,7 +20,7 @@ type auditView struct {
 	Lines                            []onceward.AuditLine
 	From, To, Actor, Action, Subject string
 	People                           bool
-	Query                            string // of what is asked, for the export
+	At, Export                       string // the addresses of what is asked: as a page, as a file
 	First                            bool
 	More                             string
 	Partly                           bool      // it looked at as much as it does at once
@@ -29,7 +29,7 @@ type auditView struct {
 }
 
 // auditQuery reads what is asked of the trail. Without a time it is the last day.
-func (p *page) auditQuery(v *auditView) (f onceward.AuditFilter, err error) {
+func (p *page) auditQuery(v *auditView) (f onceward.AuditFilter, back url.Values, err error) {
 	q := p.req.URL.Query()
 	one := func(name string) string { return strings.TrimSpace(q.Get(name)) }
 	v.From, v.To, v.Actor, v.Action, v.Subject, v.People = one("from"), one("to"), one("actor"), one("action"), one("subject"), q.Get("people") != ""
@@ -38,12 +38,12 @@ func (p *page) auditQuery(v *auditView) (f onceward.AuditFilter, err error) {
 	}
 	f = onceward.AuditFilter{Actor: v.Actor, Action: onceward.AuditAction(v.Action), Subject: v.Subject, People: v.People, Limit: ListPage}
 	if f.From, err = timeField(v.From); err != nil {
-		return f, err
+		return f, nil, err
 	}
 	if f.To, err = timeField(v.To); err != nil {
-		return f, err
+		return f, nil, err
 	}
-	back := url.Values{}
+	back = url.Values{}
 	for name, value := range map[string]string{"from": v.From, "to": v.To, "actor": v.Actor, "action": v.Action, "subject": v.Subject} {
 		if value != "" {
 			back.Set(name, value)
@@ -52,15 +52,15 @@ func (p *page) auditQuery(v *auditView) (f onceward.AuditFilter, err error) {
 	if v.People {
 		back.Set("people", "1")
 	}
-	v.Query = back.Encode()
+	v.At, v.Export = link("/audit", back.Encode()), link("/audit/export", back.Encode())
 	f.After, err = readTrailCursor(q.Get("after"))
-	return f, err
+	return f, back, err
 }
 
 // audit is GET /audit.
 func audit(p *page) error {
 	v := auditView{Now: p.now, First: p.req.URL.Query().Get("after") == ""}
-	f, err := p.auditQuery(&v)
+	f, back, err := p.auditQuery(&v)
 	if err != nil {
 		return err
 	}
@@ -74,7 +74,8 @@ func audit(p *page) error {
 	}
 	v.Lines, v.Partly, v.Until = found.Lines, found.Partly, found.Until
 	if found.Next != (onceward.AuditCursor{}) {
-		v.More = "/audit?" + join(v.Query, "after="+writeTrailCursor(found.Next))
+		back.Set("after", writeTrailCursor(found.Next))
+		v.More = link("/audit", back.Encode())
 	}
 	return p.show("audit", word("audit.title"), v)
 }
@@ -115,7 +116,7 @@ type exportedLine struct {
 // read out is noted in the trail itself.
 func exportAudit(p *page) error {
 	var v auditView
-	f, err := p.auditQuery(&v)
+	f, _, err := p.auditQuery(&v)
 	if err != nil {
 		return err
 	}

@@ -40,7 +40,10 @@ func searchOf(q url.Values) search {
 	return s
 }
 
-// Query is the search as a link.
+// At is the address of the search.
+func (s search) At() string { return link("/operations", s.Query()) }
+
+// Query is the search as the question of its address.
 func (s search) Query() string {
 	q := url.Values{}
 	for name, value := range map[string]string{"key": s.Key, "reference": s.Reference, "correlation": s.Correlation, "run": s.Run, "tool": s.Tool, "actor": s.Actor, "from": s.From, "to": s.To} {
@@ -113,6 +116,9 @@ type stateChoice struct {
 // preset is a search with a name.
 type preset struct{ Name, Query string }
 
+// At is the address of the search.
+func (p preset) At() string { return link("/operations", p.Query) }
+
 // operations is GET /operations.
 func operations(p *page) error {
 	q := p.req.URL.Query()
@@ -136,7 +142,7 @@ func operations(p *page) error {
 	v := operationsView{Search: s, Narrowed: s.Query() != "", Operations: found.Operations, Partly: found.Partly, Until: found.Next.CreatedAt, First: q.Get("after") == "",
 		Presets: presets(p.now), Saved: p.savedFilters(), Now: p.now}
 	if found.Next != (onceward.Cursor{}) {
-		v.More = "/operations?" + join(s.Query(), "after="+writeCursor(found.Next))
+		v.More = link("/operations", s.Query(), "after="+writeCursor(found.Next))
 	}
 	for _, state := range onceward.AllStates {
 		v.States = append(v.States, stateChoice{state.String(), slices.Contains(s.States, state.String())})
@@ -158,11 +164,14 @@ func presets(now time.Time) []preset {
 	}
 }
 
-func join(query, more string) string {
-	if query == "" {
-		return more
+// link is an address with a question. Templates get addresses whole: a question
+// that is put behind a path in a template is escaped as if it were one value.
+func link(path string, queries ...string) string {
+	queries = slices.DeleteFunc(queries, func(q string) bool { return q == "" })
+	if len(queries) == 0 {
+		return path
 	}
-	return query + "&" + more
+	return path + "?" + strings.Join(queries, "&")
 }
 
 // writeCursor is a place as links have it.
