@@ -86,14 +86,34 @@ func (p *page) readAccess() (*accessView, error) {
 		slices.SortFunc(v.Tokens, func(a, b tokenView) int { return b.CreatedAt.Compare(a.CreatedAt) })
 	}
 	if v.ReadAudit {
-		page, err := p.ledger.Audit(ctx, p.who, onceward.AuditFilter{From: p.now.Add(-24 * time.Hour), Action: onceward.AuditSignedIn, Events: true, Limit: ListPage})
+		var err error
+		if v.SignIns, err = p.signIns(); err != nil {
+			return nil, err
+		}
+	}
+	return v, nil
+}
+
+// signInPages is how many pages of the trail are read for who signed in lately.
+const signInPages = 10
+
+// signIns are the last of a day, newest first. On a day with more events than it
+// reads they are the last of those.
+func (p *page) signIns() (last []onceward.AuditLine, err error) {
+	f := onceward.AuditFilter{From: p.now.Add(-24 * time.Hour), Action: onceward.AuditSignedIn, Events: true, Limit: ListPage}
+	for range signInPages {
+		found, err := p.ledger.Audit(p.req.Context(), p.who, f)
 		if err != nil {
 			return nil, err
 		}
-		slices.Reverse(page.Lines)
-		v.SignIns = page.Lines
+		last = append(last, found.Lines...)
+		last = last[max(0, len(last)-ListPage):]
+		if f.After = found.Next; f.After == (onceward.AuditCursor{}) {
+			break
+		}
 	}
-	return v, nil
+	slices.Reverse(last)
+	return last, nil
 }
 
 // teams are the groups that the contracts in force name, and what of.

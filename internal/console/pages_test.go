@@ -308,6 +308,16 @@ func TestTokenIsShownOnceAndEndsWhenItIsRevoked(t *testing.T) {
 	b.get("/access").submit("/access/tokens", "subject", "bot", "role", "operator").want(403)
 }
 
+func TestAccessPageSaysWhoSignedInLast(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for i := range console.ListPage + 5 {
+		w.visit(fmt.Sprintf("guest-%02d", i), onceward.RoleOperator)
+		w.clock.Advance(time.Second)
+	}
+	w.visit("ada", onceward.AllRoles...).get("/access").want(200, "token:guest-54<", "token:guest-06<").lacks("token:guest-05<")
+}
+
 func TestOperationLeadsToWhatUndidItAndBack(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
