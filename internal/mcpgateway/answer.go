@@ -56,7 +56,9 @@ func (c *call) operation(a *onceward.Answer, o *offer) (*object, error) {
 func (c *call) done(op *onceward.Operation, m *marker, o *offer) (*object, error) {
 	var out *object
 	switch {
-	case op.Result == nil || !op.Result.BodyKept:
+	case op.Result == nil:
+		return without(op, m, o, "there is no answer of the provider's to show"), nil
+	case !op.Result.BodyKept:
 		return without(op, m, o, "what the provider answered is not kept"), nil
 	case !c.who.SeesResult(op):
 		return without(op, m, o, "what the provider answered belongs to whoever asked first"), nil
@@ -90,12 +92,16 @@ func told(op *onceward.Operation, m *marker) string {
 // promises structured output, a client that misses it takes the answer for
 // broken unless it is marked as an error.
 func without(op *onceward.Operation, m *marker, o *offer, why string) *object {
-	text := "It happened: operation " + op.ID.String() + " " + op.State.String()
+	text := "Operation " + op.ID.String() + " " + op.State.String()
 	if op.Reference != "" {
 		text += ", reference " + op.Reference
 	}
 	out := &object{}
-	out.put("content", []content{textContent(text + "; " + why + ". " + op.Advice().Sentence)})
+	text += "; " + why + ". " + op.Advice().Sentence
+	if m.Replayed {
+		text += " For this call nothing was sent again."
+	}
+	out.put("content", []content{textContent(text)})
 	if o.promisesOutput() {
 		out.put("isError", true)
 	}

@@ -8,6 +8,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -67,13 +68,18 @@ func (q *questions) spend(nonce string, until, now time.Time) bool {
 
 // asksHere reports whether the question may be put to the person behind this
 // client. Its answer comes from a client's process, so it counts only where the
-// operator trusts that; everybody else is asked out of band.
-func (c *call) asksHere(op *onceward.Operation) bool {
+// operator trusts that; everybody else is asked out of band, and so is whoever's
+// yes would not count, such as one to an own request.
+func (c *call) asksHere(ctx context.Context, op *onceward.Operation) bool {
 	if op.State != onceward.StateAwaitingApproval || c.ask == nil || c.opts.Trusts == nil || !c.opts.Trusts(c.who) || len(op.Input) > QuestionBytesMax {
 		return false
 	}
 	caps := c.ask.ClientCapabilities()
-	return caps != nil && caps.Elicitation != nil && onceward.Authorize(c.who, onceward.ActionDecideApprovals) == nil
+	if caps == nil || caps.Elicitation == nil {
+		return false
+	}
+	shown, err := c.ledger.ShowApproval(ctx, c.who, op.ID)
+	return err == nil && shown.Changed == "" && slices.Contains(shown.May, onceward.ActGrant)
 }
 
 // askPerson puts the question. In the era of sessions the answer comes while we
@@ -109,21 +115,38 @@ func (c *call) inputRequired(op *onceward.Operation, ask *mcp.ElicitParams) (*ob
 	return out, nil
 }
 
-// answered reads an answer that a call brings; nil: it brings none. A state that
-// is another's, of another question, too old or used is refused.
-func (c *call) answered(ctx context.Context, a *onceward.Answer, o *offer) (*object, error) {
+// brought reads the state that a call brings; nil: it brings none. One that was
+// not sealed here, or for another caller or tool, refuses the call.
+//
+// Why before the claim: whoever is told that the call did nothing must be told so
+// before it does anything.
+func (c *call) brought() (*question, error) {
 	if c.ask == nil || c.ask.Params.RequestState == "" {
 		return nil, nil
 	}
-	res, _ := c.ask.Params.InputResponses[approvalRequest].(*mcp.ElicitResult)
 	q, err := c.openQuestion(c.ask.Params.RequestState)
-	op, now := a.Operation, time.Now()
-	switch {
-	case err != nil || res == nil || q.Operation != op.ID.String() || q.Tool != c.name || q.Who != string(c.who.Tenant)+" "+c.who.String() || now.After(q.Until) || !c.asked.spend(q.Nonce, q.Until, now):
-		return c.refused(&onceward.Error{Code: onceward.CodeStateForbids, Op: "read answer", OperationID: op.ID, Message: "the state is not that of an open question to this caller about this call",
-			Hint: "call again without it: whoever has to be asked is asked anew"})
-	case op.State != onceward.StateAwaitingApproval:
-		return nil, nil // answered otherwise meanwhile: the stored end is told
+	if err != nil || q.Tool != c.name || q.Who != string(c.who.Tenant)+" "+c.who.String() {
+		return nil, notOpen(onceward.OperationID{})
+	}
+	return q, nil
+}
+
+// notOpen refuses a state.
+func notOpen(id onceward.OperationID) error {
+	return &onceward.Error{Code: onceward.CodeStateForbids, Op: "read answer", OperationID: id, Message: "the state is not that of an open question to this caller about this call",
+		Hint: "call again without it: whoever has to be asked is asked anew"}
+}
+
+// answered takes the answer that a call brings to an operation that waits for
+// one. A state of another operation, too old or used, is refused.
+//
+// Why not where the operation does not wait: a client whose answer was lost has
+// to send the same call again, state and all, and is told what became of it.
+func (c *call) answered(ctx context.Context, a *onceward.Answer, o *offer, q *question) (*object, error) {
+	res, _ := c.ask.Params.InputResponses[approvalRequest].(*mcp.ElicitResult)
+	now := time.Now()
+	if res == nil || q.Operation != a.Operation.ID.String() || now.After(q.Until) || !c.asked.spend(q.Nonce, q.Until, now) {
+		return c.refused(notOpen(a.Operation.ID))
 	}
 	digest, err := onceward.ParseDigest(q.Digest)
 	if err != nil {
@@ -150,8 +173,8 @@ func (c *call) decided(ctx context.Context, a *onceward.Answer, o *offer, res *m
 		return c.refused(err)
 	}
 	op, err := c.ledger.Get(ctx, c.who, a.Operation.ID, c.opts.AnswerWithin)
-	if err != nil {
-		return c.refused(err)
+	if err != nil { // the choice holds, and what it led to is not known here
+		return c.refused(&onceward.Error{Code: onceward.CodeMayBeRecorded, Op: "read operation", OperationID: a.Operation.ID, Err: err})
 	}
 	return c.operation(&onceward.Answer{Operation: op, Decision: a.Decision, RetryAfter: c.ledger.RetryAfter(op)}, o)
 }

@@ -2,7 +2,8 @@ package mcpgateway
 
 import (
 	"context"
-	"encoding/json"
+	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -77,44 +78,70 @@ func TestOnlyAnExplicitChoiceOfATrustedClientCounts(t *testing.T) {
 	}
 }
 
+// decide calls a tool with a state and a choice, as a client of the stateless era does.
+func (w *world) decide(who, tool, id, state, choice string) string {
+	w.Helper()
+	params := fmt.Sprintf(`"name":%q,"arguments":{"id":%q}`, tool, id)
+	if state != "" {
+		params += fmt.Sprintf(`,"requestState":%q,"inputResponses":{%q:{"action":"accept","content":{"decision":%q}}}`, state, approvalRequest, choice)
+	}
+	_, answer := w.postModern(Path, who, "tools/call", tool, params, nil, `"elicitation":{"form":{}}`)
+	return answer
+}
+
+// questioned calls a tool, and returns the state of the question that it is
+// answered with.
+func (w *world) questioned(tool, id string) string {
+	w.Helper()
+	answer := w.decide("", tool, id, "", "")
+	found := regexp.MustCompile(`"requestState":"([^"]+)"`).FindStringSubmatch(answer)
+	if found == nil {
+		w.Fatalf("nobody is asked: %s", answer)
+	}
+	return found[1]
+}
+
 func TestSealedStateIsGoodOnceForItsCallAndCaller(t *testing.T) {
 	t.Parallel()
-	boss := onceward.Principal{Tenant: "default", Issuer: "token", Subject: "boss", Roles: []onceward.Role{onceward.RoleCaller, onceward.RoleApprover}}
 	w := newWorld(t, trusting)
-	c := &call{Gateway: w.gateway, who: onceward.LocalPrincipal(), name: payouts, modern: true}
-	submit := func(id string) *onceward.Answer {
-		a, err := w.ledger.Submit(t.Context(), onceward.Intent{Principal: onceward.LocalPrincipal(), Tool: payouts, Input: []byte(`{"id":"` + id + `"}`)})
-		w.must(err)
-		return a
-	}
-	a, other := submit("a"), submit("b")
-	out, err := c.inputRequired(a.Operation, &mcp.ElicitParams{})
-	w.must(err)
-	var state string
-	w.must(json.Unmarshal(out.get("requestState"), &state))
-	yes := mcp.InputResponseMap{approvalRequest: &mcp.ElicitResult{Action: "cancel"}} // read, and no choice
-	bring := func(who onceward.Principal, name, state string, a *onceward.Answer) bool {
-		one := &call{Gateway: w.gateway, who: who, name: name, modern: true, ask: &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{Name: name, RequestState: state, InputResponses: yes}}}
-		got, err := one.answered(t.Context(), a, &offer{name: payouts})
-		w.must(err)
-		return !strings.Contains(string(got.append(nil)), "not that of an open question")
-	}
+	w.work()
+	state := w.questioned(payouts, "a")
 	flipped := []byte(state)
 	flipped[20] ^= 1
-	for name, good := range map[string]bool{
-		"another caller": bring(boss, payouts, state, a), "another tool": bring(onceward.LocalPrincipal(), tickets, state, a),
-		"another operation": bring(onceward.LocalPrincipal(), payouts, state, other), "tampered": bring(onceward.LocalPrincipal(), payouts, string(flipped), a),
-		"nonsense": bring(onceward.LocalPrincipal(), payouts, "x", a),
-	} {
-		if good {
-			t.Errorf("%s: the state is taken", name)
+	refused := func(name, answer string) {
+		t.Helper()
+		if !strings.Contains(answer, "This call did nothing") || !strings.Contains(answer, "not that of an open question") || w.provider.Writes() != 0 {
+			t.Errorf("%s: %d writes, answered %s", name, w.provider.Writes(), answer)
 		}
 	}
-	if !bring(onceward.LocalPrincipal(), payouts, state, a) {
-		t.Error("the state is not taken for what it was made for")
+	refused("another caller", w.decide("ada", payouts, "a", state, "approve"))
+	refused("another tool, which asks nobody", w.decide("", tickets, "a", state, "approve"))
+	refused("another operation", w.decide("", payouts, "b", state, "approve"))
+	refused("tampered", w.decide("", payouts, "a", string(flipped), "approve"))
+	refused("nonsense", w.decide("", payouts, "a", "x", "approve"))
+	if answer := w.decide("", payouts, "a", state, "ok but after Friday"); !strings.Contains(answer, "awaiting_approval") || w.provider.Writes() != 0 {
+		t.Errorf("a free text is answered %s", answer)
 	}
-	if bring(onceward.LocalPrincipal(), payouts, state, a) {
-		t.Error("the state is taken twice")
+	refused("used", w.decide("", payouts, "a", state, "approve"))
+	state = w.questioned(payouts, "a")
+	for _, sent := range []string{"first", "again, since the answer was lost"} {
+		if answer := w.decide("", payouts, "a", state, "approve"); !strings.Contains(answer, `"state":"succeeded"`) || w.provider.Effects() != 1 {
+			t.Errorf("sent %s: %d effects, answered %s", sent, w.provider.Effects(), answer)
+		}
+	}
+}
+
+func TestPersonWhoseYesWouldNotCountIsNotAsked(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, trusting)
+	const apart = "payouts.apart"
+	asking := oncewardtest.NewTool(apart, onceward.EffectProbedWrite, func(i *onceward.ToolInfo) {
+		i.Policy.ApprovalExpiry, i.Policy.SeparateRequester = time.Hour, true
+	})
+	asking.NeedsApproval = true
+	w.activate(asking)
+	if answer := w.decide("", apart, "a", "", ""); strings.Contains(answer, "requestState") || !strings.Contains(answer, "awaiting_approval") {
+		t.Errorf("whoever asked is answered %s", answer)
 	}
 }
 

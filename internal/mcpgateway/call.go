@@ -79,6 +79,10 @@ func (c *call) operate(ctx context.Context, tool onceward.Tool, o *offer) (*obje
 	if err != nil {
 		return c.refused(err)
 	}
+	q, err := c.brought()
+	if err != nil {
+		return c.refused(err)
+	}
 	listen, stop := c.reportProgress(ctx)
 	in.OnProgress = listen
 	a, err := c.ledger.Submit(ctx, *in)
@@ -86,10 +90,10 @@ func (c *call) operate(ctx context.Context, tool onceward.Tool, o *offer) (*obje
 	if err != nil {
 		return c.refused(err)
 	}
-	if out, err := c.answered(ctx, a, o); out != nil || err != nil {
-		return out, err
+	if q != nil && a.Operation.State == onceward.StateAwaitingApproval {
+		return c.answered(ctx, a, o, q)
 	}
-	if c.asksHere(a.Operation) {
+	if c.asksHere(ctx, a.Operation) {
 		return c.askPerson(ctx, a, o)
 	}
 	return c.operation(a, o)

@@ -34,19 +34,24 @@ func headerMismatch(format string, args ...any) error {
 
 // agrees checks what a request's headers repeat of its body, before anybody acts
 // on either: a proxy on the way may have let it pass because of its headers.
-// The body is put back. Requests of the era of sessions repeat nothing.
+// The body is put back. Requests of the era of sessions repeat nothing but the
+// version.
 //
-// Why not the SDK: it knows no tool of ours, and no task.
+// Why not the SDK: it knows no tool of ours, and no task, and of a member that
+// stands twice or in other letters it takes one.
 func (g *Gateway) agrees(req *http.Request, who onceward.Principal, scope string) (id json.RawMessage, err error) {
 	if err := headersOnce(req.Header); err != nil {
 		return nil, err
 	}
-	if req.Method != http.MethodPost || req.Header.Get(versionHeader) < versionModern {
+	if req.Method != http.MethodPost {
 		return nil, nil
 	}
 	body, err := peek(req)
-	if err != nil || len(body) > BodyBytesMax {
+	if err != nil || len(body) > BodyBytesMax || !json.Valid(body) {
 		return nil, nil // the SDK says what is wrong with it
+	}
+	if req.Header.Get(versionHeader) < versionModern {
+		return agreesOfSessions(req.Header, body)
 	}
 	var m message
 	if err := json.Unmarshal(body, &m); err != nil {
@@ -59,6 +64,24 @@ func (g *Gateway) agrees(req *http.Request, who onceward.Principal, scope string
 		return m.ID, headerMismatch("Mcp-Name does not name the task of the body")
 	}
 	return m.ID, g.headersAgree(req, &m, who, scope)
+}
+
+// agreesOfSessions is agrees in the era of sessions, where a body may be a batch.
+func agreesOfSessions(header http.Header, body []byte) (id json.RawMessage, err error) {
+	all := []json.RawMessage{body}
+	if bytes.HasPrefix(bytes.TrimSpace(body), []byte("[")) && json.Unmarshal(body, &all) != nil {
+		return nil, nil
+	}
+	for _, one := range all {
+		var m message
+		if err := json.Unmarshal(one, &m); err != nil {
+			return m.ID, unreadable(err)
+		}
+		if err := versionAgrees(header, &m); err != nil {
+			return m.ID, err
+		}
+	}
+	return nil, nil
 }
 
 // headersOnce refuses a header line of the protocol that stands twice: a proxy may

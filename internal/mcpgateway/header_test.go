@@ -98,6 +98,30 @@ func TestWhatABodyOrItsHeadersSayTwiceClaimsNothing(t *testing.T) {
 	}
 }
 
+// In the era of sessions no header says what the body does, but a proxy that read
+// the one member and we the other would still do two things.
+func TestMessageOfASessionThatMeansTwoThingsClaimsNothing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	const params = `"params":{"name":"tickets.create","arguments":{"id":"a"}}`
+	for _, body := range []string{
+		`{"jsonrpc":"2.0","id":1,"method":"ping","method":"tools/call",` + params + `}`,
+		`{"jsonrpc":"2.0","id":1,"Method":"ping","method":"tools/call",` + params + `}`,
+		`[{"jsonrpc":"2.0","id":1,"Method":"ping","method":"tools/call",` + params + `}]`,
+		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"contacts.search","name":"tickets.create","arguments":{"id":"a"}}}`,
+	} {
+		if status, answer := w.postWith(Path, map[string]string{"Content-Type": "application/json", "Accept": "application/json, text/event-stream", "Mcp-Protocol-Version": "2025-03-26"}, body); status != http.StatusBadRequest || !strings.Contains(answer, "-32600") || w.provider.Writes() != 0 {
+			t.Errorf("%s is answered %d %s, %d writes", body, status, answer, w.provider.Writes())
+		}
+	}
+	modern := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"_meta":{` + modernMeta + `},"name":"tickets.create","arguments":{"id":"a"}}}`
+	for _, version := range []string{"", "2025-11-25"} {
+		if status, answer := w.postWith(Path, map[string]string{"Content-Type": "application/json", "Accept": "application/json, text/event-stream", "Mcp-Protocol-Version": version}, modern); status != http.StatusBadRequest || !strings.Contains(answer, "-32020") {
+			t.Errorf("the version %q before the other era's body is answered %d %s", version, status, answer)
+		}
+	}
+}
+
 func TestHeaderThatIsMissingBeforeAServerBehindClaimsNothing(t *testing.T) {
 	t.Parallel()
 	w, d := newDesk(t, deskWrites)

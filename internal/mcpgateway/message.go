@@ -51,14 +51,21 @@ func (m *message) UnmarshalJSON(raw []byte) error {
 	return errors.Join(unmarshalMember(o, "name", &m.Params.Name), unmarshalMember(o, "taskId", &m.Params.TaskID), unmarshalMember(o, "_meta", &m.Params.Meta))
 }
 
-// exactly refuses an object with a member that is one of the names but for the
-// case of its letters.
+// exactly refuses an object in which one of the names stands twice, or in other
+// letters.
 func exactly(o *object, names ...string) error {
-	for i := range o.members {
-		for _, name := range names {
-			if got := o.members[i].name; got != name && strings.EqualFold(got, name) {
+	for _, name := range names {
+		there := 0
+		for i := range o.members {
+			switch got := o.members[i].name; {
+			case got == name:
+				there++
+			case strings.EqualFold(got, name):
 				return fmt.Errorf("the member %s is written in other letters", name)
 			}
+		}
+		if there > 1 {
+			return fmt.Errorf("the member %s stands twice", name)
 		}
 	}
 	return nil

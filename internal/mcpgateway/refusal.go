@@ -2,6 +2,7 @@ package mcpgateway
 
 import (
 	"errors"
+	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
@@ -57,12 +58,12 @@ func (c *call) refused(err error) (*object, error) {
 		return nil, rpcError(err)
 	}
 	a := onceward.AdviceFor(err)
-	text := a.Sentence
+	text := asSentence(a.Sentence)
 	var e *onceward.Error
 	mark := refusalMark{Code: string(code), Decision: string(onceward.DecisionBlocked), advice: adviceOf(a)}
 	if errors.As(err, &e) {
 		if !code.ForOperators() && e.Message != "" {
-			text = "Refused: " + e.Message + ". " + text
+			text = "Refused: " + strings.TrimSuffix(e.Message, ".") + ". " + text
 		}
 		if !e.OperationID.IsZero() {
 			mark.Operation = e.OperationID.String()
@@ -73,6 +74,15 @@ func (c *call) refused(err error) (*object, error) {
 		text = "This call did nothing. " + text
 	}
 	return failure(text, mark), nil
+}
+
+// asSentence writes a hint, which has neither capital nor full stop, as one of
+// several sentences.
+func asSentence(hint string) string {
+	if hint == "" {
+		return ""
+	}
+	return strings.ToUpper(hint[:1]) + strings.TrimSuffix(hint[1:], ".") + "."
 }
 
 // rpcError is an error as an error of the protocol.

@@ -27,7 +27,10 @@ func (s *reported) progress(token any, p onceward.Progress) error {
 		s.w.Header().Set("Cache-Control", "no-store")
 		s.w.WriteHeader(http.StatusOK)
 	}
-	params := map[string]any{"progressToken": token, "progress": p.Done, "message": p.Message}
+	params := map[string]any{"progressToken": token, "progress": p.Done}
+	if p.Message != "" {
+		params["message"] = p.Message
+	}
 	if p.Total > 0 {
 		params["total"] = p.Total
 	}
