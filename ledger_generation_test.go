@@ -1,6 +1,7 @@
 package onceward_test
 
 import (
+	"sync"
 	"testing"
 	"time"
 
@@ -76,4 +77,36 @@ func TestTheObjectOfARetiredUseIsNotTakenForTheNextOnes(t *testing.T) {
 			})
 		}
 	}
+}
+
+// A process looks an effect up, and stands still before it writes down what it
+// saw. Meanwhile the operation is settled without it, its record is retired and
+// its key taken anew: what was seen is the first use's object.
+func TestALookUpOfAnEarlierGenerationSettlesNothingOfTheNext(t *testing.T) {
+	t.Parallel()
+	onEachStore(t, oncewardtest.NewTool("t.write", onceward.EffectProbedWrite, reusable), func(t *testing.T, w *world) {
+		w.provider.Script(oncewardtest.FaultAnswerLost, oncewardtest.FaultRequestLost)
+		a := w.ask(`{"id":"a"}`)
+		slow := w.provider.HoldLook()
+		var looked sync.WaitGroup
+		looked.Go(func() {
+			if _, err := w.ledger.Reconcile(t.Context(), onceward.LocalPrincipal(), a.Operation.ID); err != nil {
+				t.Error(err)
+			}
+		})
+		held(t, slow)
+		other := w.another()
+		other.pass(time.Second)
+		other.want(a.Operation, onceward.StateSucceeded, 1)
+		w.clock.Advance(2 * kept)
+		other.retire()
+		second := other.ask(`{"id":"a"}`)
+		slow.Release()
+		looked.Wait()
+		if op := other.get(second.Operation.ID); op.Generation != 1 || op.State != onceward.StateOutcomeUnknown || op.Reference != "" {
+			t.Fatalf("what the look-up of generation 0 saw made generation %d %s, reference %q", op.Generation, op.State, op.Reference)
+		}
+		other.passSlowly(20*time.Second, 2*time.Second)
+		other.want(second.Operation, onceward.StateSucceeded, 2)
+	})
 }

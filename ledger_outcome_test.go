@@ -266,6 +266,34 @@ func TestALaterAnswerNeverFailsWhatAnEarlierAttemptLeftOpen(t *testing.T) {
 	}
 }
 
+// Two attempts are open, the second sent much later than the first. That nothing
+// is seen proves the absence of both only once the second cannot appear any more.
+func TestAbsenceIsProvenFromTheLastByteOfTheLatestAttempt(t *testing.T) {
+	t.Parallel()
+	tool := oncewardtest.NewTool("t.write", onceward.EffectKeyedWrite, withProbe, func(i *onceward.ToolInfo) {
+		i.Policy.MaxAttempts, i.Policy.BackoffInitial, i.Policy.Settle, i.Policy.KeyWindow = 2, 10*time.Second, 20*time.Second, time.Minute
+	})
+	onEachStore(t, tool, func(t *testing.T, w *world) {
+		w.provider.Script(oncewardtest.FaultRequestLost, oncewardtest.FaultLate)
+		a := w.ask(`{"id":"a"}`)
+		sent := w.clock.Now()
+		for w.get(a.Operation.ID).Attempt() < 2 {
+			w.pass(time.Second)
+		}
+		second := w.clock.Now()
+		if second.Sub(sent) < 5*time.Second {
+			t.Fatalf("the second attempt came after %s", second.Sub(sent))
+		}
+		w.passSlowly(second.Add(19*time.Second).Sub(w.clock.Now()), time.Second)
+		if op := w.get(a.Operation.ID); op.State.Terminal() || w.provider.Probes() == 0 {
+			t.Fatalf("before its time it is %s after %d look-ups\n%s", op.State, w.provider.Probes(), w.timeline(op))
+		}
+		w.provider.Commit()
+		w.passSlowly(time.Minute, time.Second)
+		w.want(a.Operation, onceward.StateSucceeded, 1)
+	})
+}
+
 func TestARetrysOwnTimeoutStandsOnItsOwnAttempt(t *testing.T) {
 	t.Parallel()
 	onEachStore(t, oncewardtest.NewTool("t.write", onceward.EffectKeyedWrite), func(t *testing.T, w *world) {

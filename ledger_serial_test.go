@@ -1,6 +1,7 @@
 package onceward_test
 
 import (
+	"sync"
 	"testing"
 	"time"
 
@@ -32,4 +33,25 @@ func TestOneAtATimePerResourceUnknownIncluded(t *testing.T) {
 	w.pass(5 * time.Second) // where it looked while the first ended, its own next look is after five seconds
 	w.want(first.Operation, onceward.StateSucceeded, 3)
 	w.want(second.Operation, onceward.StateSucceeded, 3)
+}
+
+// To take the resource may last longer than a lease: the attempt has its whole
+// lease from then on, and nothing keeps its first byte back.
+func TestTheLeaseIsWholeAfterTheResourceWasTaken(t *testing.T) {
+	t.Parallel()
+	tool := oncewardtest.NewTool("t.write", onceward.EffectProbedWrite)
+	tool.SerializeBy = "account"
+	onEachStore(t, tool, func(t *testing.T, w *world) {
+		slowed := sync.OnceFunc(func() { w.clock.Advance(6 * time.Second) })
+		w.store.BeforeCommit(func(batch []onceward.Change) {
+			if batch[0].After.Tool != "t.write" {
+				slowed()
+			}
+		})
+		a := w.ask(`{"id":"a","account":"x"}`)
+		w.want(a.Operation, onceward.StateSucceeded, 1)
+		if n := w.provider.Stopped(); n != 0 || a.Operation.Attempt() != 1 {
+			t.Fatalf("%d writes were stopped, attempt %d\n%s", n, a.Operation.Attempt(), w.timeline(a.Operation))
+		}
+	})
 }

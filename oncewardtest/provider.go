@@ -59,6 +59,7 @@ type Provider struct {
 	hold     chan struct{}
 	first    *Held // the next write, before its first byte
 	last     *Held // the next write, before its answer
+	seen     *Held // the next look-up, before its answer
 	effects  map[string][]string
 	bodies   map[string][]byte // of the first write under each key that was honoured
 	late     []string
@@ -114,6 +115,15 @@ func (p *Provider) HoldAnswer() *Held {
 	defer p.mu.Unlock()
 	p.last = newHeld()
 	return p.last
+}
+
+// HoldLook keeps the next look-up waiting for its answer. What it sees is seen
+// by then.
+func (p *Provider) HoldLook() *Held {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.seen = newHeld()
+	return p.seen
 }
 
 // AnswerWith makes the next writes without a fault be answered so, in order.
@@ -218,7 +228,7 @@ func (p *Provider) Probes() int {
 func (p *Provider) Send(ctx context.Context, req *onceward.Request, opts onceward.SendOptions) onceward.Evidence {
 	ev := onceward.Evidence{StartedAt: p.Clock.Now()}
 	if !opts.Write && req.Method == "GET" {
-		p.look(req, &ev)
+		p.look(ctx, req, &ev)
 	} else {
 		p.write(ctx, req, opts, &ev)
 	}
@@ -226,17 +236,24 @@ func (p *Provider) Send(ctx context.Context, req *onceward.Request, opts oncewar
 	return ev
 }
 
-func (p *Provider) look(req *onceward.Request, ev *onceward.Evidence) {
+func (p *Provider) look(ctx context.Context, req *onceward.Request, ev *onceward.Evidence) {
+	p.see(req, ev).stand(ctx)
+}
+
+// see fills in what a look-up finds now, and returns what holds its answer.
+func (p *Provider) see(req *onceward.Request, ev *onceward.Evidence) (held *Held) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	held, p.seen = p.seen, nil
 	p.probes++
 	u, err := url.Parse(req.URL)
 	if err != nil || p.broken {
 		ev.Status = 503
-		return
+		return held
 	}
 	ev.Reach, ev.Status = onceward.ReachFirstByte, 200
 	ev.Body = []byte(strings.Join(p.effects[u.Query().Get("key")], "\n"))
+	return held
 }
 
 func (p *Provider) write(ctx context.Context, req *onceward.Request, opts onceward.SendOptions, ev *onceward.Evidence) {
