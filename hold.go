@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -26,7 +27,7 @@ type Hold struct {
 	At        time.Time
 }
 
-// HoldsMax is how many holds stand at once.
+// HoldsMax is how many holds of a tenant stand at once.
 const HoldsMax = 1000
 
 // HoldStore keeps legal holds. Its methods are safe for concurrent use and return
@@ -124,12 +125,12 @@ func (l *Ledger) SetHold(ctx context.Context, p Principal, r HoldRequest) (*Hold
 			return nil, err
 		}
 	}
-	all, err := l.store.Holds(ctx)
+	own, err := l.holdsOf(ctx, p.Tenant)
 	if err != nil {
-		return nil, fmt.Errorf("list holds: %w", err)
+		return nil, err
 	}
-	if len(all) >= HoldsMax {
-		return nil, &Error{Code: CodeTooLarge, Op: "set hold", Message: fmt.Sprintf("%d holds stand already", len(all)), Hint: "lift those that are over, or hold more with one"}
+	if len(own) >= HoldsMax {
+		return nil, &Error{Code: CodeTooLarge, Op: "set hold", Message: fmt.Sprintf("%d holds stand already", len(own)), Hint: "lift those that are over, or hold more with one"}
 	}
 	h := Hold{ID: HoldID("hold_" + hex.EncodeToString(randomBytes(8))), Tenant: p.Tenant, Operation: r.Operation, Tool: r.Tool, From: r.From, Until: r.Until, Reason: r.Reason, By: p.String(), At: l.clock.now()}
 	if h.Subject, err = l.subjectNamed(ctx, p.Tenant, r.Subject); err != nil {
@@ -147,17 +148,16 @@ func (l *Ledger) ListHolds(ctx context.Context, p Principal) ([]Hold, error) {
 	if err := Authorize(p, ActionReadHolds); err != nil {
 		return nil, err
 	}
+	return l.holdsOf(ctx, p.Tenant)
+}
+
+// holdsOf are the holds of one tenant, oldest first.
+func (l *Ledger) holdsOf(ctx context.Context, t Tenant) ([]Hold, error) {
 	all, err := l.store.Holds(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list holds: %w", err)
 	}
-	var own []Hold
-	for i := range all {
-		if all[i].Tenant == p.Tenant {
-			own = append(own, all[i])
-		}
-	}
-	return own, nil
+	return slices.DeleteFunc(all, func(h Hold) bool { return h.Tenant != t }), nil
 }
 
 // LiftHold takes a hold away: what it covered goes when its time is over.
@@ -169,12 +169,12 @@ func (l *Ledger) LiftHold(ctx context.Context, p Principal, id HoldID, reason st
 	if reason = strings.TrimSpace(reason); reason == "" {
 		return nil, &Error{Code: CodeEvidenceRequired, Op: "lift hold", Message: "a reason is missing", Hint: "say why it is over"}
 	}
-	own, err := l.store.Holds(ctx)
+	own, err := l.holdsOf(ctx, p.Tenant)
 	if err != nil {
-		return nil, fmt.Errorf("list holds: %w", err)
+		return nil, err
 	}
 	for i := range own {
-		if own[i].ID != id || own[i].Tenant != p.Tenant {
+		if own[i].ID != id {
 			continue
 		}
 		note := NewAuditEvent(AuditEvent{Tenant: p.Tenant, Actor: p.String(), Action: AuditHoldLifted, Subject: string(id), Reason: reason, Detail: own[i].scope()})

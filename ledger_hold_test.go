@@ -96,3 +96,26 @@ func TestAHoldOfTheTenantKeepsTombstones(t *testing.T) {
 		}
 	})
 }
+
+// Holds have a limit, and what one tenant holds is not counted against another.
+func TestOneTenantsHoldsAreNotCountedAgainstAnother(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, oncewardtest.NewTool("t.write", onceward.EffectUnsafeWrite))
+	rival := onceward.LocalPrincipal()
+	rival.Tenant = "rival"
+	for range onceward.HoldsMax {
+		if _, err := w.ledger.SetHold(t.Context(), rival, onceward.HoldRequest{Reason: "case 7"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := w.ledger.SetHold(t.Context(), rival, onceward.HoldRequest{Reason: "case 8"}); !onceward.Is(err, onceward.CodeTooLarge) {
+		t.Errorf("one more than the limit: %v", err)
+	}
+	mine, err := w.ledger.SetHold(t.Context(), onceward.LocalPrincipal(), onceward.HoldRequest{Reason: "case 9"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if all, err := w.ledger.ListHolds(t.Context(), onceward.LocalPrincipal()); err != nil || len(all) != 1 || all[0].ID != mine.ID {
+		t.Errorf("listed are %v, %v", all, err)
+	}
+}
