@@ -64,7 +64,7 @@ func (d *delivery) drop(how, otherwise string) {
 	if how == "reset" {
 		conn = resetting(conn)
 	}
-	d.end() // the client may go on as soon as it sees the end
+	d.end()          // the client may go on as soon as it sees the end
 	_ = conn.Close() // the connection is to be broken: nothing is left to report
 }
 
