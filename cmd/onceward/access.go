@@ -193,28 +193,18 @@ func othersRead(name string, info fs.FileInfo) string {
 	return ""
 }
 
+// secretText is how a file with a secret is read.
+var secretText = keyText{op: "read secret", risk: "has what it holds"}
+
 // readSecret reads a file that only its owner can read.
 func readSecret(name string) (string, error) {
-	refuse := func(message, hint string, err error) error {
-		return &onceward.Error{Code: onceward.CodeConfigInvalid, Op: "read secret", Message: message, Hint: hint, Err: err}
-	}
-	info, err := os.Stat(name)
+	text, err := secretText.readFile(name, secretBytesMax)
 	if err != nil {
-		return "", refuse("the file "+name+" cannot be read", "", err)
+		return "", err
 	}
-	if why := othersRead(name, info); why != "" {
-		return "", refuse(why, "chmod 600 "+name, nil)
-	}
-	if info.Mode()&fs.ModeType != 0 || info.Size() > secretBytesMax {
-		return "", refuse("the file "+name+" holds no secret: it is no file, or too long", "", nil)
-	}
-	data, err := os.ReadFile(name)
-	if err != nil {
-		return "", refuse("the file "+name+" cannot be read", "", err)
-	}
-	secret := strings.TrimSpace(string(data))
+	secret := strings.TrimSpace(text)
 	if secret == "" {
-		return "", refuse("the file "+name+" is empty", "", nil)
+		return "", secretText.refuse("the file "+name+" is empty", nil)
 	}
 	return secret, nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"reflect"
 	"strings"
 	"time"
 
@@ -119,14 +120,42 @@ func (cfg *config) readFile(c *cobra.Command) error {
 	dec := yaml.NewDecoder(bytes.NewReader(data), yaml.Strict())
 	if err := dec.Decode(cfg); err != nil {
 		return &onceward.Error{Code: onceward.CodeConfigInvalid, Op: "read configuration", Message: name + ": " + yaml.FormatError(err, false, false),
-			Hint: "the members are db, listen, contracts, server, token, token_file, drain, log_level, auth, tls_cert, tls_key, behind_tls_proxy, hosts, oidc, audit, keep, sign_off, metrics_listen, monitor, witness, keys, sinks and mcp"}
+			Hint: "the members are " + strings.Join(configMembers(), ", ")}
 	}
 	return nil
 }
 
+// configMembers are those of the configuration file.
+func configMembers() (names []string) {
+	of := reflect.TypeFor[config]()
+	for i := range of.NumField() {
+		names = append(names, of.Field(i).Tag.Get("yaml"))
+	}
+	return names
+}
+
+// texts are the texts that a flag or its variable may give, by the flag's name.
+func (cfg *config) texts() map[string]*string {
+	return map[string]*string{
+		"db": &cfg.DB, "listen": &cfg.Listen, "server": &cfg.Server, "token": &cfg.Token, "token-file": &cfg.TokenFile, "auth": &cfg.Auth, "tls-cert": &cfg.TLSCert, "tls-key": &cfg.TLSKey,
+		"log-level": &cfg.LogLevel, "audit-key": &cfg.Audit.Key, "sign-off": &cfg.SignOff, "metrics-listen": &cfg.Metrics, "witness": &cfg.Witness, "keys": &cfg.Keys.Master,
+		"shredded": &cfg.Keys.Shredded, "export": &cfg.Keep.Export,
+	}
+}
+
+// durations is texts for durations.
+func (cfg *config) durations() map[string]*time.Duration {
+	return map[string]*time.Duration{"drain": &cfg.Drain, "monitor": &cfg.Monitor, "keep-audit": &cfg.Keep.Audit, "keep-runs": &cfg.Keep.Runs}
+}
+
+// variable is the environment's name for a flag.
+func variable(flag string) string {
+	return "ONCEWARD_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+}
+
 func (cfg *config) readEnv(get func(string) string) error {
-	for name, dst := range map[string]*string{"ONCEWARD_DB": &cfg.DB, "ONCEWARD_LISTEN": &cfg.Listen, "ONCEWARD_SERVER": &cfg.Server, "ONCEWARD_TOKEN": &cfg.Token, "ONCEWARD_TOKEN_FILE": &cfg.TokenFile, "ONCEWARD_AUTH": &cfg.Auth, "ONCEWARD_TLS_CERT": &cfg.TLSCert, "ONCEWARD_TLS_KEY": &cfg.TLSKey, "ONCEWARD_LOG_LEVEL": &cfg.LogLevel, "ONCEWARD_AUDIT_KEY": &cfg.Audit.Key, "ONCEWARD_SIGN_OFF": &cfg.SignOff, "ONCEWARD_METRICS_LISTEN": &cfg.Metrics, "ONCEWARD_WITNESS": &cfg.Witness, "ONCEWARD_KEYS": &cfg.Keys.Master, "ONCEWARD_SHREDDED": &cfg.Keys.Shredded, "ONCEWARD_EXPORT": &cfg.Keep.Export} {
-		if v := get(name); v != "" {
+	for name, dst := range cfg.texts() {
+		if v := get(variable(name)); v != "" {
 			*dst = v
 		}
 	}
@@ -142,14 +171,14 @@ func (cfg *config) readEnv(get func(string) string) error {
 		}
 		cfg.Proxied = v == "true"
 	}
-	for name, dst := range map[string]*time.Duration{"ONCEWARD_DRAIN": &cfg.Drain, "ONCEWARD_MONITOR": &cfg.Monitor, "ONCEWARD_KEEP_AUDIT": &cfg.Keep.Audit, "ONCEWARD_KEEP_RUNS": &cfg.Keep.Runs} {
-		v := get(name)
+	for name, dst := range cfg.durations() {
+		v := get(variable(name))
 		if v == "" {
 			continue
 		}
 		d, err := time.ParseDuration(v)
 		if err != nil {
-			return &onceward.Error{Code: onceward.CodeConfigInvalid, Op: "read configuration", Message: name + " is not a duration", Hint: "write 30s or 1m"}
+			return &onceward.Error{Code: onceward.CodeConfigInvalid, Op: "read configuration", Message: variable(name) + " is not a duration", Hint: "write 30s or 1m"}
 		}
 		*dst = d
 	}
@@ -157,8 +186,7 @@ func (cfg *config) readEnv(get func(string) string) error {
 }
 
 func (cfg *config) readFlags(flags *pflag.FlagSet) error {
-	for name, dst := range map[string]*string{"db": &cfg.DB, "listen": &cfg.Listen, "server": &cfg.Server, "log-level": &cfg.LogLevel, "audit-key": &cfg.Audit.Key,
-		"token": &cfg.Token, "token-file": &cfg.TokenFile, "auth": &cfg.Auth, "tls-cert": &cfg.TLSCert, "tls-key": &cfg.TLSKey, "sign-off": &cfg.SignOff, "metrics-listen": &cfg.Metrics, "witness": &cfg.Witness, "keys": &cfg.Keys.Master, "shredded": &cfg.Keys.Shredded, "export": &cfg.Keep.Export} {
+	for name, dst := range cfg.texts() {
 		if f := flags.Lookup(name); f != nil && f.Changed {
 			*dst = f.Value.String()
 		}
@@ -180,7 +208,7 @@ func (cfg *config) readFlags(flags *pflag.FlagSet) error {
 	if f := flags.Lookup("behind-tls-proxy"); f != nil && f.Changed {
 		cfg.Proxied = f.Value.String() == "true"
 	}
-	for name, dst := range map[string]*time.Duration{"drain": &cfg.Drain, "monitor": &cfg.Monitor, "keep-audit": &cfg.Keep.Audit, "keep-runs": &cfg.Keep.Runs} {
+	for name, dst := range cfg.durations() {
 		if f := flags.Lookup(name); f != nil && f.Changed {
 			v, err := flags.GetDuration(name)
 			if err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/onceward/onceward"
+	"github.com/onceward/onceward/internal/archive"
 	"github.com/onceward/onceward/internal/httpapi"
 	"github.com/onceward/onceward/store/sealed"
 )
@@ -19,7 +20,7 @@ import (
 func sealedStore(ctx context.Context, cfg config, s onceward.Store) (*sealed.Store, error) {
 	opts := sealed.Options{Shredded: cfg.Keys.Shredded}
 	if cfg.Keys.Master != "" {
-		text, err := readMasterKeys(cfg.Keys.Master)
+		text, err := masterKeys.read(cfg.Keys.Master)
 		if err != nil {
 			return nil, err
 		}
@@ -30,35 +31,8 @@ func sealedStore(ctx context.Context, cfg config, s onceward.Store) (*sealed.Sto
 	return sealed.Open(ctx, s, opts)
 }
 
-// readMasterKeys reads what a reference points to. Errors name the reference,
-// never what it holds. A file with keys is its owner's alone.
-func readMasterKeys(ref string) (string, error) {
-	wrong := func(message, hint string, cause error) error {
-		return &onceward.Error{Code: onceward.CodeConfigInvalid, Op: "read master keys", Message: message, Hint: hint, Err: cause}
-	}
-	kind, name, found := strings.Cut(ref, ":")
-	switch {
-	case found && kind == "env":
-		if v, there := os.LookupEnv(name); there {
-			return v, nil
-		}
-		return "", wrong("the variable "+name+" is not set", "onceward key new makes a key", nil)
-	case found && kind == "file":
-		info, err := os.Stat(name)
-		if err != nil {
-			return "", wrong("the file "+name+" cannot be read", "onceward key new makes a key", err)
-		}
-		if why := othersRead(name, info); why != "" {
-			return "", wrong(why+", and whoever can read a master key can read what is encrypted", "chmod 600 "+name, nil)
-		}
-		b, err := os.ReadFile(name)
-		if err != nil || len(b) > keyBytesMax {
-			return "", wrong("the file "+name+" cannot be read, or is too long", "one key a line, as onceward key new prints it", err)
-		}
-		return string(b), nil
-	}
-	return "", wrong("keys are named as env:NAME or file:PATH", "onceward key new makes a key", nil)
-}
+// masterKeys is how the file of master keys is read.
+var masterKeys = keyText{op: "read master keys", risk: "can read what is encrypted", hint: "one key a line, as onceward key new prints it"}
 
 // keysConfig is what encrypts the bodies of operations.
 type keysConfig struct {
@@ -163,7 +137,7 @@ func newKeyRotate() *cobra.Command {
 			if done, err := ask(c, "POST", "/v1/keys/rotate", nil, &answer); err != nil || done {
 				return err
 			}
-			fmt.Fprintf(c.OutOrStdout(), "%d data keys wrapped anew by %s\n", answer.Rotated, strings.Join(answer.Masters[:1], ""))
+			fmt.Fprintf(c.OutOrStdout(), "%d data keys wrapped anew by %s\n", answer.Rotated, strings.Join(answer.Masters[:min(1, len(answer.Masters))], ""))
 			printUses(c, answer.Uses)
 			return nil
 		},
@@ -186,5 +160,30 @@ func newKeyShred() *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&reason, "reason", "", "why")
+	return c
+}
+
+// newKeyOpen makes the command that reads what was exported encrypted.
+func newKeyOpen() *cobra.Command {
+	c := &cobra.Command{
+		Use: "open FILE", Short: "Print an export with what is encrypted in it decrypted, as far as its data keys are there", Args: cobra.ExactArgs(1),
+		Long: "It works on the ledger's database, which has the data keys, with the master keys of --keys. Each line gets opened, with input, request\n" +
+			"and result, or shredded: true. What it prints is in clear.",
+		Example: "  onceward key open exports/2026-11-30-1a2b3c4d-093000.000000.jsonl --db onceward.db --keys file:keys",
+		RunE: func(c *cobra.Command, args []string) error {
+			cfg, err := loadConfig(c)
+			if err != nil {
+				return err
+			}
+			f, err := os.Open(args[0])
+			if err != nil {
+				return usageError("%v", err)
+			}
+			defer func() { _ = f.Close() }()
+			return withVault(c.Context(), cfg, func(s *sealed.Store) error { return archive.Reveal(c.Context(), s, f, c.OutOrStdout()) })
+		},
+	}
+	dbFlag(c)
+	keysFlags(c)
 	return c
 }

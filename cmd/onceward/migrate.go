@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+
+	"github.com/onceward/onceward"
 )
 
 func newMigrate() *cobra.Command {
@@ -16,11 +18,7 @@ func newMigrate() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			s, err := openStore(c.Context(), cfg.DB, true)
-			if err != nil {
-				return err
-			}
-			if err := s.Close(); err != nil {
+			if err := withStore(c.Context(), cfg.DB, true, func(onceward.Store) error { return nil }); err != nil {
 				return err
 			}
 			if wantsJSON(c) {

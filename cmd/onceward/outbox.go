@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"net/url"
 	"strconv"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/onceward/onceward"
+	"github.com/onceward/onceward/internal/httpapi"
 )
 
 func newOutbox() *cobra.Command {
@@ -22,22 +22,11 @@ func newOutbox() *cobra.Command {
 	return c
 }
 
-type sinkView struct {
-	Sink          string  `json:"sink"`
-	BehindEvents  int64   `json:"behind_events"`
-	LagSeconds    float64 `json:"lag_seconds"`
-	WaitingEvents int     `json:"waiting_events"`
-	DeadEvents    int     `json:"dead_events"`
-	Owner         string  `json:"owner"`
-}
-
 func newOutboxSinks() *cobra.Command {
 	return &cobra.Command{
 		Use: "sinks", Short: "List the sinks, and how far each is", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			var all struct {
-				Sinks []sinkView `json:"sinks"`
-			}
+			var all httpapi.OutboxSinkList
 			if done, err := ask(c, "GET", "/v1/outbox/sinks", nil, &all); err != nil || done {
 				return err
 			}
@@ -50,19 +39,8 @@ func newOutboxSinks() *cobra.Command {
 	}
 }
 
-type asideView struct {
-	Sink    string    `json:"sink"`
-	Event   string    `json:"event"`
-	Type    string    `json:"type"`
-	Key     string    `json:"key"`
-	Tries   int       `json:"tries"`
-	Dead    bool      `json:"dead"`
-	DueAt   time.Time `json:"due_at"`
-	Message string    `json:"message"`
-}
-
-// state is how the event waits, in a word.
-func (v *asideView) state() string {
+// asideState is how the event waits, in a word.
+func asideState(v *httpapi.OutboxEvent) string {
 	switch {
 	case v.Dead:
 		return "dead"
@@ -90,17 +68,14 @@ func newOutboxList() *cobra.Command {
 			if dead {
 				q.Set("dead", "true")
 			}
-			var page struct {
-				Events []asideView `json:"events"`
-				Next   string      `json:"next"`
-			}
+			var page httpapi.OutboxEventPage
 			if done, err := ask(c, "GET", "/v1/outbox/events?"+q.Encode(), nil, &page); err != nil || done {
 				return err
 			}
 			w := newTable(c.OutOrStdout(), "SINK", "EVENT", "TYPE", "KEY", "TRIES", "STATE", "REASON")
 			for i := range page.Events {
 				v := &page.Events[i]
-				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%s\t%s\n", v.Sink, visible(v.Event), visible(v.Type), visible(v.Key), v.Tries, v.state(), visible(v.Message))
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%s\t%s\n", v.Sink, visible(v.Event), visible(v.Type), visible(v.Key), v.Tries, asideState(v), visible(v.Message))
 			}
 			return endPage(c, w, page.Next)
 		},
@@ -137,23 +112,6 @@ func newOutboxRedrive() *cobra.Command {
 	return c
 }
 
-// onStore runs work on the ledger of --db as it is.
-func onStore(c *cobra.Command, work func(ctx context.Context, s onceward.Store) error) error {
-	cfg, err := loadConfig(c)
-	if err != nil {
-		return err
-	}
-	s, err := openStore(c.Context(), cfg.DB, false)
-	if err != nil {
-		return err
-	}
-	err = work(c.Context(), s)
-	if closed := s.Close(); err == nil {
-		err = closed
-	}
-	return err
-}
-
 func newOutboxForget() *cobra.Command {
 	c := &cobra.Command{
 		Use: "forget SINK", Short: "Forget a sink that the configuration does not name any more", Args: cobra.ExactArgs(1),
@@ -175,6 +133,6 @@ func newOutboxForget() *cobra.Command {
 			})
 		},
 	}
-	c.Flags().String("db", defaultDB, "ledger: sqlite:PATH, a path, or postgres://… (ONCEWARD_DB)")
+	dbFlag(c)
 	return c
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/onceward/onceward/internal/witness"
 	"github.com/onceward/onceward/provider/httpcall"
 	"github.com/onceward/onceward/provider/mcpcall"
+	"github.com/onceward/onceward/store/sealed"
 )
 
 func newRecover() *cobra.Command {
@@ -54,16 +55,11 @@ func newRecover() *cobra.Command {
 
 // onQuietLedger opens the ledger with its witness, starts nothing and puts no
 // contract in force.
-func onQuietLedger(ctx context.Context, cfg config, fn func(l *onceward.Ledger) error) (err error) {
-	plain, err := openStore(ctx, cfg.DB, false)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, plain.Close()) }()
-	s, err := sealedStore(ctx, cfg, plain)
-	if err != nil {
-		return err
-	}
+func onQuietLedger(ctx context.Context, cfg config, fn func(l *onceward.Ledger) error) error {
+	return withVault(ctx, cfg, func(s *sealed.Store) error { return onQuietStore(ctx, cfg, s, fn) })
+}
+
+func onQuietStore(ctx context.Context, cfg config, s *sealed.Store, fn func(l *onceward.Ledger) error) (err error) {
 	w, err := openWitness(cfg)
 	if err != nil {
 		return err

@@ -2,11 +2,15 @@ package main
 
 import (
 	"context"
+	"errors"
 	"os"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"github.com/onceward/onceward"
 	"github.com/onceward/onceward/store/postgres"
+	"github.com/onceward/onceward/store/sealed"
 	"github.com/onceward/onceward/store/sqlite"
 )
 
@@ -26,6 +30,37 @@ func openStore(ctx context.Context, db string, migrate bool) (onceward.Store, er
 		return nil, &onceward.Error{Code: onceward.CodeConfigInvalid, Op: "open ledger", Message: "the database is neither PostgreSQL nor SQLite", Hint: "give --db sqlite:PATH or --db postgres://…"}
 	}
 	return sqlite.Open(ctx, db, sqlite.Options{})
+}
+
+// onStore runs work on the ledger of --db as it is.
+func onStore(c *cobra.Command, work func(ctx context.Context, s onceward.Store) error) error {
+	cfg, err := loadConfig(c)
+	if err != nil {
+		return err
+	}
+	return withStore(c.Context(), cfg.DB, false, func(s onceward.Store) error { return work(c.Context(), s) })
+}
+
+// withStore opens a ledger for work, and closes it.
+func withStore(ctx context.Context, db string, migrate bool, work func(onceward.Store) error) (err error) {
+	s, err := openStore(ctx, db, migrate)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	return work(s)
+}
+
+// withVault is withStore for a ledger as it is, with the master keys of the
+// configuration.
+func withVault(ctx context.Context, cfg config, work func(*sealed.Store) error) error {
+	return withStore(ctx, cfg.DB, false, func(plain onceward.Store) error {
+		s, err := sealedStore(ctx, cfg, plain)
+		if err != nil {
+			return err
+		}
+		return work(s)
+	})
 }
 
 // existing refuses to look at a file that is not there: opening would make it.

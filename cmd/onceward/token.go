@@ -208,18 +208,13 @@ func onLedger(c *cobra.Command, create bool, work func(context.Context, onceward
 	if by.Tenant, err = onceward.ParseTenant(name); err != nil {
 		return err
 	}
-	s, err := openStore(c.Context(), cfg.DB, create)
-	if err != nil {
-		return err
-	}
-	now, err := s.Now(c.Context())
-	if err == nil {
-		err = work(c.Context(), s, by, now)
-	}
-	if closed := s.Close(); err == nil {
-		err = closed
-	}
-	return err
+	return withStore(c.Context(), cfg.DB, create, func(s onceward.Store) error {
+		now, err := s.Now(c.Context())
+		if err != nil {
+			return err
+		}
+		return work(c.Context(), s, by, now)
+	})
 }
 
 func printValue(w io.Writer, v any) error {

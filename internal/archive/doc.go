@@ -6,8 +6,8 @@
 // files: operation, generation and version name it. A last line that is not whole
 // was never said to be taken.
 //
-// What is kept encrypted is exported as it is stored, encrypted: it can be read as
-// long as its data key is there, and no longer.
+// What is kept encrypted is exported as it is stored, encrypted: it can be read, by
+// Reveal, as long as its data key is there, and no longer.
 //
 // It must not know when something may be deleted. Start reading at folder.go.
 package archive

@@ -10,29 +10,26 @@ import (
 
 // line is a record, or a tombstone, as it is exported.
 type line struct {
-	Kind            string     `json:"kind"` // record or tombstone
-	ExportedAt      time.Time  `json:"exported_at"`
-	Operation       string     `json:"operation"`
-	Generation      int64      `json:"generation"`
-	Version         int64      `json:"version"`
-	Tenant          string     `json:"tenant"`
-	Tool            string     `json:"tool"`
-	Key             string     `json:"key"`
-	Contract        string     `json:"contract_version"`
-	Effect          string     `json:"effect"`
-	State           string     `json:"state"`
-	Digest          string     `json:"digest,omitempty"` // not of what is kept encrypted: inputs could be tried against it
-	Actor           string     `json:"actor"`
-	Run             string     `json:"run,omitempty"`
-	CorrelationID   string     `json:"correlation_id,omitempty"`
-	ProviderKey     string     `json:"provider_key,omitempty"`
-	Reference       string     `json:"reference,omitempty"`
-	CreatedAt       time.Time  `json:"created_at"`
-	CompletedAt     time.Time  `json:"completed_at,omitzero"`
-	Input           *text      `json:"input,omitempty"`
-	Request         *request   `json:"request,omitempty"`
-	Result          *result    `json:"result,omitempty"`
-	Error           *failure   `json:"error,omitempty"`
+	Kind          string    `json:"kind"` // record or tombstone
+	ExportedAt    time.Time `json:"exported_at"`
+	Operation     string    `json:"operation"`
+	Generation    int64     `json:"generation"`
+	Version       int64     `json:"version"`
+	Tenant        string    `json:"tenant"`
+	Tool          string    `json:"tool"`
+	Key           string    `json:"key"`
+	Contract      string    `json:"contract_version"`
+	Effect        string    `json:"effect"`
+	State         string    `json:"state"`
+	Digest        string    `json:"digest,omitempty"` // not of what is kept encrypted: inputs could be tried against it
+	Actor         string    `json:"actor"`
+	Run           string    `json:"run,omitempty"`
+	CorrelationID string    `json:"correlation_id,omitempty"`
+	ProviderKey   string    `json:"provider_key,omitempty"`
+	Reference     string    `json:"reference,omitempty"`
+	CreatedAt     time.Time `json:"created_at"`
+	CompletedAt   time.Time `json:"completed_at,omitzero"`
+	bodies
 	Attempts        []attempt  `json:"attempts,omitempty"`
 	Documents       []document `json:"documents,omitempty"`
 	Events          []event    `json:"events,omitempty"`
@@ -42,6 +39,14 @@ type line struct {
 	ApprovedBy      []string   `json:"approved_by,omitempty"`
 	RejectedBy      string     `json:"rejected_by,omitempty"`
 	CancelRequested bool       `json:"cancel_requested,omitempty"`
+}
+
+// bodies are what a contract may keep encrypted.
+type bodies struct {
+	Input   *text    `json:"input,omitempty"`
+	Request *request `json:"request,omitempty"`
+	Result  *result  `json:"result,omitempty"`
+	Error   *failure `json:"error,omitempty"`
 }
 
 // text is bytes as JSON: as text where they are UTF-8, else in base64.
@@ -144,12 +149,12 @@ func lineOf(x *onceward.Exported, now time.Time) ([]byte, error) {
 	if x.Tombstone {
 		l.Kind = "tombstone"
 	}
-	if open := op.Subject == ""; open {
-		l.Digest = op.Digest.String()
-		l.bodies(op)
+	open := op.Subject == ""
+	if open {
+		l.Digest, l.bodies = op.Digest.String(), bodiesOf(op)
 	}
 	for i := range op.Attempts {
-		l.attempt(&op.Attempts[i], op.Subject == "")
+		l.attempt(&op.Attempts[i], open)
 	}
 	for _, y := range op.Approval.Yeses {
 		l.ApprovedBy = append(l.ApprovedBy, y.Actor)
@@ -158,20 +163,21 @@ func lineOf(x *onceward.Exported, now time.Time) ([]byte, error) {
 		l.Documents = append(l.Documents, document{SHA256: d.Digest.String(), Name: d.Name, URL: d.URL})
 	}
 	for i := range x.Records {
-		l.event(&x.Records[i], op.Subject == "")
+		l.event(&x.Records[i], open)
 	}
 	b, err := json.Marshal(&l)
 	return append(b, '\n'), err
 }
 
-func (l *line) bodies(op *onceward.Operation) {
-	l.Input, l.Error = textOf(op.Input), failureOf(op.Failure)
+func bodiesOf(op *onceward.Operation) (b bodies) {
+	b.Input, b.Error = textOf(op.Input), failureOf(op.Failure)
 	if r := op.Request; r != nil {
-		l.Request = &request{Method: r.Method, URL: r.URL, Header: headersOf(r.Header), Body: textOf(r.Body)}
+		b.Request = &request{Method: r.Method, URL: r.URL, Header: headersOf(r.Header), Body: textOf(r.Body)}
 	}
 	if r := op.Result; r != nil {
-		l.Result = &result{Status: r.Status, Header: headersOf(r.Header), Body: textOf(r.Body), BodyKept: r.BodyKept}
+		b.Result = &result{Status: r.Status, Header: headersOf(r.Header), Body: textOf(r.Body), BodyKept: r.BodyKept}
 	}
+	return b
 }
 
 func (l *line) attempt(a *onceward.Attempt, open bool) {
