@@ -64,8 +64,7 @@ func TestConfiguredAuthorizationServersTokensAreGoodForToolsAlone(t *testing.T) 
 	t.Parallel()
 	const resource = "https://onceward.example/mcp"
 	idp, provider := newTokenIssuer(t), proctest.NewProvider(t)
-	dir := t.TempDir()
-	config := filepath.Join(dir, "onceward.yaml")
+	config := filepath.Join(t.TempDir(), "onceward.yaml")
 	if err := os.WriteFile(config, fmt.Appendf(nil, `
 mcp:
   oauth:
@@ -78,7 +77,7 @@ mcp:
 `, idp.URL, resource), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	srv := proctest.NewServer(t, "sqlite:"+filepath.Join(dir, "ledger.db"), []string{simContracts(t)}, "SIM_URL="+provider.URL)
+	srv := simServer(t, sqliteLedger(t), provider)
 	srv.Config = config
 	srv.Start("")
 

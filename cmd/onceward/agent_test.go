@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -76,15 +74,13 @@ func TestAnAgentThatThinksAgainMakesOneTicket(t *testing.T) {
 		t.Run(point, func(t *testing.T) {
 			t.Parallel()
 			provider := proctest.NewProvider(t)
-			srv := proctest.NewServer(t, "sqlite:"+filepath.Join(t.TempDir(), "ledger.db"), []string{simContracts(t)}, "SIM_URL="+provider.URL)
+			srv := simServer(t, sqliteLedger(t), provider)
 			srv.Start(point)
 			a := &agent{TB: t, url: srv.URL() + "/mcp"}
 			if res, err := a.think(t.Context()); err == nil {
 				t.Fatalf("the gateway lives: %v", res.Content)
 			}
-			if end := srv.Wait(); !strings.Contains(end, "killed") {
-				t.Fatalf("the gateway did not die at %s: %s", point, end)
-			}
+			srv.AwaitDeath(point)
 			if _, err := a.think(t.Context()); err == nil { // nobody is there
 				t.Fatal("somebody answered")
 			}

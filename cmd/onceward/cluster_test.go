@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/onceward/onceward/internal/proctest"
+	"github.com/onceward/onceward/internal/testdb"
 )
 
 // launched starts a program of the recipe, whose output is told if the test fails,
@@ -78,16 +79,6 @@ func recipe(t *testing.T, dir, name string, other ...string) string {
 	return file
 }
 
-// becomes asks until it is so.
-func becomes(t *testing.T, what string, within time.Duration, so func() bool) {
-	t.Helper()
-	for end := time.Now().Add(within); !so(); pause(t, 50*time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("never: %s", what)
-		}
-	}
-}
-
 func answers(t *testing.T, url string) bool {
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
 	if err != nil {
@@ -130,7 +121,7 @@ func newScaled(t *testing.T) *scaled {
 	for i := range s.database {
 		s.rest[i] = proctest.FreeAddress(t)
 		file := recipe(t, dir, "patroni/patroni.yaml", "database-1", fmt.Sprintf("database-%d", i+1), "10.0.0.21:8008", s.rest[i], "10.0.0.21:5432", sql[i],
-			"10.0.0.31:2379", etcd, "10.0.0.0/24", "127.0.0.1/32", "/var/lib/postgresql/15/onceward", filepath.Join(dir, fmt.Sprint("data", i)), "/usr/lib/postgresql/15/bin", postgresPrograms(t), "/var/lib/postgresql/onceward.pgpass", filepath.Join(dir, fmt.Sprint("pgpass", i)), "CHANGE-ME", "secret")
+			"10.0.0.31:2379", etcd, "10.0.0.0/24", "127.0.0.1/32", "/var/lib/postgresql/15/onceward", filepath.Join(dir, fmt.Sprint("data", i)), "/usr/lib/postgresql/15/bin", testdb.Folder(t), "/var/lib/postgresql/onceward.pgpass", filepath.Join(dir, fmt.Sprint("pgpass", i)), "CHANGE-ME", "secret")
 		t.Cleanup(func() { killPostgres(t, filepath.Join(dir, fmt.Sprint("data", i))) }) // once its Patroni is gone
 		s.database[i] = launched(t, true, "patroni", file)
 		becomes(t, "Patroni has made the database", 3*time.Minute, func() bool {
@@ -140,7 +131,7 @@ func newScaled(t *testing.T) *scaled {
 	front, primary := proctest.FreeAddress(t), proctest.FreeAddress(t)
 	dsn := "postgres://postgres:secret@" + primary + "/postgres?sslmode=disable"
 	for range 2 {
-		s.replicas = append(s.replicas, proctest.NewServer(t, dsn, []string{simContracts(t)}, "SIM_URL="+s.provider.URL, "ONCEWARD_HOSTS="+front))
+		s.replicas = append(s.replicas, simServer(t, dsn, s.provider, "ONCEWARD_HOSTS="+front))
 	}
 	checks := func(i int) string { _, port, _ := net.SplitHostPort(s.rest[i]); return port }
 	launched(t, false, "haproxy", "-db", "-f", recipe(t, dir, "haproxy/haproxy.cfg", "10.0.0.10:8686", front, "10.0.0.10:5432", primary, "onceward.example", front,
@@ -218,10 +209,7 @@ func (s *scaled) drained(t *testing.T) {
 	}
 	for _, r := range s.replicas {
 		pause(t, 2*time.Second)
-		r.Signal(syscall.SIGTERM)
-		if end := r.Wait(); !strings.Contains(end, "exit status 0") {
-			t.Errorf("a replica that was to drain ended with %s", end)
-		}
+		r.Drain()
 		r.Start("")
 		becomes(t, "the load balancer has it again", time.Minute, func() bool { return answers(t, r.URL()+"/readyz") })
 		pause(t, 3*time.Second) // it has to be seen up before the other goes

@@ -13,23 +13,20 @@ import (
 	"github.com/onceward/onceward/internal/testdb"
 )
 
-// A replica opens no more than is counted for it: one
-// connection for commits, and pool_max_conns for the rest.
+// A replica opens no more than is counted for it: one connection for commits, and
+// pool_max_conns for the rest.
 func TestReplicaOpensNoMoreConnectionsThanItIsAllowed(t *testing.T) {
 	t.Parallel()
 	const reads = 3
 	dsn := testdb.Postgres(t)
 	provider := proctest.NewProvider(t)
-	replica := proctest.NewServer(t, fmt.Sprintf("%s&application_name=counted&pool_max_conns=%d", dsn, reads), []string{simContracts(t)}, "SIM_URL="+provider.URL)
+	replica := simServer(t, fmt.Sprintf("%s&application_name=counted&pool_max_conns=%d", dsn, reads), provider)
 	replica.Start("")
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var callers sync.WaitGroup
-	var done sync.WaitGroup
 	for c := range 32 {
-		done.Add(1)
 		callers.Go(func() {
-			defer done.Done()
 			for i := range 5 {
 				for _, w := range []write{writesOf(c*5 + i)[0], writesOf(i)[0]} {
 					if _, err := replica.Call(t.Context(), w.tool, w.input, 30*time.Second); err != nil {
@@ -39,7 +36,7 @@ func TestReplicaOpensNoMoreConnectionsThanItIsAllowed(t *testing.T) {
 			}
 		})
 	}
-	go func() { done.Wait(); cancel() }()
+	go func() { callers.Wait(); cancel() }()
 	most := 0
 	conn, err := pgx.Connect(t.Context(), dsn)
 	if err != nil {

@@ -91,8 +91,7 @@ func newPeople(t *testing.T) *people {
 	if err := os.WriteFile(file, []byte(peopleContracts), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	db := "sqlite:" + filepath.Join(t.TempDir(), "ledger.db")
-	return &people{t: t, provider: provider, srv: proctest.NewServer(t, db, []string{file}, "SIM_URL="+provider.URL)}
+	return &people{t: t, provider: provider, srv: proctest.NewServer(t, sqliteLedger(t), []string{file}, "SIM_URL="+provider.URL)}
 }
 
 // approve: the yes is lost with the server, is given again, and is spent once.
@@ -100,7 +99,7 @@ func (p *people) approve(point string) {
 	p.srv.Start(point)
 	id := p.call("fax.approved", "awaiting_approval")
 	p.sayYes(id)
-	p.died(point)
+	p.srv.AwaitDeath(point)
 	p.srv.Start("")
 	p.until(id, "awaiting_approval")
 	p.sayYes(id)
@@ -112,18 +111,12 @@ func (p *people) approve(point string) {
 func (p *people) remind(point string) {
 	p.srv.Start(point)
 	id := p.call("fax.approved", "awaiting_approval")
-	p.died(point)
+	p.srv.AwaitDeath(point)
 	p.srv.Start("")
-	for until := time.Now().Add(settleMax); !strings.Contains(p.read("/v1/operations/"+id), "approval_reminded"); {
-		if time.Now().After(until) {
-			p.t.Fatalf("no reminder is recorded: %s", p.read("/v1/operations/"+id))
-		}
-	}
-	for until := time.Now().Add(settleMax); !strings.Contains(p.read("/v1/operations?tool=ticket.note&limit=10"), `"state":"succeeded"`); {
-		if time.Now().After(until) {
-			p.t.Fatalf("the reminder has no end: %s", p.read("/v1/operations?tool=ticket.note&limit=10"))
-		}
-	}
+	becomes(p.t, "the reminder is recorded", settleMax, func() bool { return strings.Contains(p.read("/v1/operations/"+id), "approval_reminded") })
+	becomes(p.t, "the reminder has an end", settleMax, func() bool {
+		return strings.Contains(p.read("/v1/operations?tool=ticket.note&limit=10"), `"state":"succeeded"`)
+	})
 	p.effects(id, 1)
 	p.sayYes(id)
 	p.until(id, "succeeded")
@@ -139,7 +132,7 @@ func (p *people) replay(point string) {
 	id := p.call("fax.note", "failed")
 	_, err := proctest.Ask(p.t.Context(), http.MethodPost, p.srv.URL()+"/v1/replays", `{"reason":"the provider is back"}`)
 	p.t.Logf("the replay was asked for: %v", err) // its answer may be lost with the server
-	p.died(point)
+	p.srv.AwaitDeath(point)
 	p.srv.Start("")
 	if point == "bulk.after_choice" {
 		p.until(id, "succeeded")
@@ -220,13 +213,6 @@ func (p *people) until(id string, states ...string) string {
 	}
 	p.t.Fatalf("it is %s, want %s", last, states)
 	return ""
-}
-
-func (p *people) died(point string) {
-	p.t.Helper()
-	if end := p.srv.Wait(); !strings.Contains(end, "killed") {
-		p.t.Fatalf("the server did not die at %s: %s", point, end)
-	}
 }
 
 func (p *people) effects(reference string, want int) {

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"strings"
 	"testing"
 	"time"
 
@@ -46,15 +45,13 @@ func (p *people) reference(id string) string {
 
 func dieInSaga(t *testing.T, db, point string) {
 	provider := proctest.NewProvider(t)
-	srv := proctest.NewServer(t, db, []string{simContracts(t)}, "SIM_URL="+provider.URL)
+	srv := simServer(t, db, provider)
 	srv.Start(point)
 	p := &people{t: t, provider: provider, srv: srv}
 	body := fmt.Sprintf(`{"name":"orders.place","key":"s","steps":%s}`, sagaSteps)
 	_, err := proctest.Ask(t.Context(), http.MethodPost, srv.URL()+"/v1/sagas", body)
 	t.Logf("the saga was asked for: %v", err) // its answer may be lost with the server
-	if end := srv.Wait(); !strings.Contains(end, "killed") {
-		t.Fatalf("the server did not die at %s: %s", point, end)
-	}
+	srv.AwaitDeath(point)
 	srv.Start("")
 	if a, err := proctest.Ask(t.Context(), http.MethodPost, srv.URL()+"/v1/sagas", body); err != nil || a.Status/100 != 2 {
 		t.Fatalf("started again it is answered %+v, %v", a, err)
@@ -65,26 +62,15 @@ func dieInSaga(t *testing.T, db, point string) {
 			Steps        []struct{ Operation string }
 		}
 	}
-	for until := time.Now().Add(settleMax + 30*time.Second); time.Now().Before(until); <-time.After(50 * time.Millisecond) {
+	becomes(t, "the saga is compensated", settleMax+30*time.Second, func() bool {
 		if err := json.Unmarshal([]byte(p.read("/v1/sagas")), &page); err != nil {
 			t.Fatal(err)
 		}
-		if len(page.Sagas) == 1 && page.Sagas[0].State == "compensated" {
-			break
-		}
-	}
-	if len(page.Sagas) != 1 || page.Sagas[0].State != "compensated" {
-		t.Fatalf("the sagas are %+v", page.Sagas)
-	}
+		return len(page.Sagas) == 1 && page.Sagas[0].State == "compensated"
+	})
 	for i, reference := range []string{"s-1", "s-2"} {
-		if got := provider.Effects(reference); got.Count != 1 {
-			t.Errorf("%d payments of %s in %d requests, want 1", got.Count, reference, got.Requests)
-		}
-		if got := provider.Effects(p.reference(page.Sagas[0].Steps[i].Operation) + "/compensation"); got.Count != 1 {
-			t.Errorf("%d refunds of %s in %d requests, want 1", got.Count, reference, got.Requests)
-		}
+		p.effects(reference, 1)
+		p.effects(p.reference(page.Sagas[0].Steps[i].Operation)+"/compensation", 1)
 	}
-	if got := provider.Effects("s-3"); got.Count != 0 {
-		t.Errorf("%d payments of what was refused", got.Count)
-	}
+	p.effects("s-3", 0) // it was refused
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -29,7 +28,7 @@ var victims = []victim{
 
 // ledgers are the kinds of ledgers that a server is killed on; each opens a new one.
 var ledgers = map[string]func(*testing.T) string{
-	"sqlite":   func(t *testing.T) string { return "sqlite:" + filepath.Join(t.TempDir(), "ledger.db") },
+	"sqlite":   func(t *testing.T) string { return sqliteLedger(t) },
 	"postgres": func(t *testing.T) string { return testdb.Postgres(t) },
 }
 
@@ -86,12 +85,11 @@ func (v victim) crash(t *testing.T, db, point string) {
 			t.Fatal(err)
 		}
 	}
-	srv := proctest.NewServer(t, db, []string{simContracts(t)}, "SIM_URL="+provider.URL)
+	srv := simServer(t, db, provider)
 	srv.Start(point)
 	_, err := srv.Call(t.Context(), v.tool, v.input, 20*time.Second)
-	if end := srv.Wait(); !strings.Contains(end, "killed") {
-		t.Fatalf("the server did not die at %s: %s, %v", point, end, err)
-	}
+	t.Logf("the call ended with %v", err) // its answer may be lost with the server
+	srv.AwaitDeath(point)
 	srv.Start("")
 	v.judge(t, point, provider, v.repeat(t, srv))
 }

@@ -29,7 +29,7 @@ func newSmallDisk(t *testing.T) *smallDisk {
 	t.Helper()
 	proctest.Binary(t)
 	d := &smallDisk{T: t, dir: testneed.SmallDisk(t, smallDiskBytes), provider: proctest.NewProvider(t)}
-	d.server = proctest.NewServer(t, "sqlite:"+filepath.Join(d.dir, "ledger.db"), []string{simContracts(t)}, "SIM_URL="+d.provider.URL)
+	d.server = simServer(t, "sqlite:"+filepath.Join(d.dir, "ledger.db"), d.provider)
 	d.server.Start("")
 	return d
 }

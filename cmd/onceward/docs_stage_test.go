@@ -10,8 +10,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/onceward/onceward/internal/proctest"
 	"github.com/onceward/onceward/internal/testdb"
 )
@@ -124,30 +122,16 @@ func auditStage(p *guide) {
 	p.must("openssl pkey -in audit.pem -pubout -out audit.pub")
 	p.serve("examples/sim", `--db "$LEDGER_DSN"`, "--audit-key file:audit.pem")
 	p.submit("payments.create", "", `{"order_id":"o-1","amount":100,"currency":"EUR"}`)
-	for until := time.Now().Add(30 * time.Second); strings.Count(string(p.ask(http.MethodGet, p.env["ONCEWARD_SERVER"]+"/v1/audit/checkpoints", "")), "signature") == 0; <-time.After(100 * time.Millisecond) {
-		if time.Now().After(until) {
-			p.t.Fatal("the trail is not signed")
-		}
-	}
+	becomes(p.t, "the trail is signed", 30*time.Second, func() bool {
+		return strings.Contains(string(p.ask(http.MethodGet, p.env["ONCEWARD_SERVER"]+"/v1/audit/checkpoints", "")), "signature")
+	})
 }
 
 // backupStage has a ledger in SQLite, and on a PostgreSQL of the page's own with
 // an empty database beside it.
 func backupStage(p *guide) {
 	server := testdb.Cluster(p.t, "wal_level=replica", "max_wal_senders=4")
-	dsn := server.DSN()
-	conn, err := pgx.Connect(p.t.Context(), dsn)
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	if _, err := conn.Exec(p.t.Context(), "create database restored"); err != nil {
-		p.t.Fatal(err)
-	}
-	if err := conn.Close(p.t.Context()); err != nil {
-		p.t.Fatal(err)
-	}
-	p.env["LEDGER"], p.env["CLUSTER"] = dsn, dsn
-	p.env["NEW"] = strings.Replace(dsn, conn.Config().Database+"?", "restored?", 1)
+	p.env["LEDGER"], p.env["CLUSTER"], p.env["NEW"] = server.DSN(), server.DSN(), server.Database(p.t, "restored")
 	p.env["PATH"] += ":" + testdb.Folder(p.t)
 	p.must(`onceward migrate --db "$LEDGER"`)
 	p.must("onceward migrate")
@@ -204,13 +188,13 @@ spec:
 	p.processes[len(p.processes)-1].signal(p.t, syscall.SIGHUP)
 	waits := regexp.MustCompile(`(\w{12}) +waits`)
 	var version string
-	for until := time.Now().Add(20 * time.Second); version == ""; <-time.After(100 * time.Millisecond) {
-		if m := waits.FindStringSubmatch(p.must("onceward contract history payouts.send")); m != nil {
+	becomes(p.t, "a version waits", 20*time.Second, func() bool {
+		m := waits.FindStringSubmatch(p.must("onceward contract history payouts.send"))
+		if m != nil {
 			version = m[1]
-		} else if time.Now().After(until) {
-			p.t.Fatal("no version waits")
 		}
-	}
+		return m != nil
+	})
 	p.fill = func(command string) string { return strings.ReplaceAll(command, "3f9a01c2d4e5", version) }
 }
 

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/goccy/go-yaml"
 	"github.com/spf13/cobra"
 
 	"github.com/onceward/onceward/contract"
@@ -75,12 +74,7 @@ func readDocument(t *testing.T, b *docBlock) (kind string, err error) {
 	}
 	c := &cobra.Command{}
 	c.Flags().String("config", path, "")
-	cfg := config{}
-	if err := cfg.readFile(c); err != nil {
-		return "configuration", err
-	}
-	var anything map[string]any
-	return "configuration", yaml.Unmarshal([]byte(b.text), &anything)
+	return "configuration", new(config).readFile(c)
 }
 
 // lintText loads a document as onceward contract lint does. What lint calls an

@@ -16,13 +16,7 @@ import (
 // synchronous makes the primary wait for its standby with each commit.
 func synchronous(t *testing.T, primary *testdb.Server) {
 	t.Helper()
-	if err := primary.AwaitStandbys(t.Context(), 1, "async"); err != nil {
-		t.Fatal(err)
-	}
-	if err := primary.Set(t.Context(), "synchronous_standby_names", "*"); err != nil {
-		t.Fatal(err)
-	}
-	if err := primary.AwaitStandbys(t.Context(), 1, "sync"); err != nil {
+	if err := primary.Synchronous(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -45,7 +39,7 @@ func newPair(t *testing.T, env ...string) *pair {
 	p.toPrimary, dsn = proxied(t, p.primary.DSN())
 	p.between, _ = proxied(t, p.primary.DSN())
 	p.standby = p.primary.Standby(t, p.between.Addr())
-	p.replica = proctest.NewServer(t, dsn, []string{simContracts(t)}, append(env, "SIM_URL="+p.provider.URL)...)
+	p.replica = simServer(t, dsn, p.provider, env...)
 	p.replica.Start("")
 	return p
 }

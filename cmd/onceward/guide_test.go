@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -14,7 +13,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -177,7 +175,7 @@ func (p *guide) start(command string) string {
 			before.ended(p.t)
 		}
 	}
-	log := &said{}
+	log := &proctest.Said{}
 	words = slices.Insert(words, at, "exec")
 	cmd := exec.CommandContext(context.Background(), "sh", "-c", strings.Join(words, " ")) // Cleanup kills it
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = p.dir, p.environ(), log, log
@@ -224,7 +222,7 @@ func (p *guide) listens(words []string) string {
 var anyCertificate = &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} // #nosec G402 -- asks whether a server is up
 
 // answers reports whether what was started is up.
-func (p *guide) answers(words []string, address string, log *said) bool {
+func (p *guide) answers(words []string, address string, log *proctest.Said) bool {
 	if slices.Contains(words, "demo") {
 		return strings.Contains(log.String(), "Ctrl-C")
 	}
@@ -240,26 +238,6 @@ func (p *guide) answers(words []string, address string, log *said) bool {
 		return false
 	}
 	return res.Body.Close() == nil && res.StatusCode == http.StatusOK
-}
-
-// said is what a process said; it may be read meanwhile.
-type said struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-// Write implements io.Writer.
-func (s *said) Write(b []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.buf.Write(b)
-}
-
-// String implements fmt.Stringer.
-func (s *said) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.buf.String()
 }
 
 func (p *process) alive() bool {

@@ -24,7 +24,7 @@ func TestServerAnswersOnAndDoesNothingWhateverAStrangerSends(t *testing.T) {
 	t.Parallel()
 	provider := proctest.NewProvider(t)
 	dir := t.TempDir()
-	s := proctest.NewServer(t, "sqlite:"+filepath.Join(dir, "ledger.db"), []string{"../../examples/sim"}, "SIM_URL="+provider.URL)
+	s := simServer(t, "sqlite:"+filepath.Join(dir, "ledger.db"), provider)
 	s.Start("")
 	bomb := zeros(t, 64<<20)
 	body := `{"source":"s","event_id":"e","subject":"x"}`

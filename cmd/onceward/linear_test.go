@@ -59,7 +59,7 @@ func newClaimants(t *testing.T, dsn string) *claimants {
 	}
 	for range 3 {
 		proxy, through := proxied(t, dsn)
-		s := proctest.NewServer(t, through, []string{simContracts(t)}, "SIM_URL="+c.provider.URL)
+		s := simServer(t, through, c.provider)
 		s.Start("")
 		c.servers, c.proxies = append(c.servers, s), append(c.proxies, proxy)
 	}
@@ -80,15 +80,6 @@ func proxied(t *testing.T, dsn string) (*faultproxy.Proxy, string) {
 	t.Cleanup(func() { _ = proxy.Close() })
 	u.Host = proxy.Addr()
 	return proxy, u.String()
-}
-
-func simContracts(t *testing.T) string {
-	t.Helper()
-	dir, err := filepath.Abs("../../examples/sim")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return dir
 }
 
 // order is the audit reference of a key's payment, and the key.

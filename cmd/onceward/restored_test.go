@@ -5,11 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -84,12 +82,10 @@ func TestFailoverThatForgetsIsFoundOutByTheWitnessAndMakesNoSecondEffect(t *test
 // asking it to write.
 func (p *pair) refusedAsBehind() {
 	p.Helper()
-	for until := time.Now().Add(time.Minute); time.Now().Before(until); pause(p.T, 50*time.Millisecond) {
-		if a, err := proctest.Ask(p.Context(), "GET", p.replica.URL()+"/readyz", ""); err == nil && a.Code == string(onceward.CodeLedgerBehind) {
-			return
-		}
-	}
-	p.Fatal("the server never notices that its ledger is older than its dispatches")
+	becomes(p.T, "the server notices that its ledger is older than its dispatches", time.Minute, func() bool {
+		a, err := proctest.Ask(p.Context(), "GET", p.replica.URL()+"/readyz", "")
+		return err == nil && a.Code == string(onceward.CodeLedgerBehind)
+	})
 }
 
 // brokenLedger is a PostgreSQL ledger whose backups were made by the commands of
@@ -110,7 +106,7 @@ func (b *brokenLedger) run(commands string) {
 	cmd := exec.CommandContext(b.Context(), "bash", "-eu", "-c", commands)
 	cmd.Dir = b.dir
 	cmd.Env = append(os.Environ(), "LEDGER="+b.cluster.DSN(), "CLUSTER="+b.cluster.DSN(), "NEW="+b.dump, "ARCHIVE="+filepath.Join(b.dir, "archive"),
-		"UNTIL="+b.until, "PATH="+postgresPrograms(b.T)+":"+os.Getenv("PATH"))
+		"UNTIL="+b.until, "PATH="+testdb.Folder(b)+":"+os.Getenv("PATH"))
 	if out, err := cmd.CombinedOutput(); err != nil {
 		b.Fatalf("%s\n%v: %s", commands, err, out)
 	}
@@ -119,7 +115,7 @@ func (b *brokenLedger) run(commands string) {
 // served starts a replica on a database, with a witness.
 func (b *brokenLedger) served(dsn, witness string) *proctest.Server {
 	b.Helper()
-	s := proctest.NewServer(b, dsn, []string{simContracts(b.T)}, "SIM_URL="+b.provider.URL, "ONCEWARD_WITNESS="+witness)
+	s := simServer(b, dsn, b.provider, "ONCEWARD_WITNESS="+witness)
 	s.Start("")
 	return s
 }
@@ -149,7 +145,7 @@ func newBrokenLedger(t *testing.T) *brokenLedger {
 	}
 	b := &brokenLedger{T: t, dir: dir, witness: filepath.Join(t.TempDir(), "witness"), provider: proctest.NewProvider(t),
 		cluster: testdb.Cluster(t, "archive_mode=on", "archive_command=cp %p "+archive+"/%f")}
-	b.dump = newDatabase(t, b.cluster.DSN(), "restored")
+	b.dump = b.cluster.Database(t, "restored")
 	s := b.served(b.cluster.DSN(), b.witness)
 	b.call(s, "kept")
 	for _, commands := range commandsOf(t, "../../docs/operating/backup.md", "pg_") {
@@ -160,11 +156,9 @@ func newBrokenLedger(t *testing.T) *brokenLedger {
 	b.call(s, "lost")
 	s.Kill()
 	last := answerOf(t, b.cluster.DSN(), "select pg_walfile_name(pg_switch_wal())")
-	for until := time.Now().Add(time.Minute); answerOf(t, b.cluster.DSN(), "select coalesce(last_archived_wal, '') from pg_stat_archiver") < last; pause(t, 50*time.Millisecond) {
-		if time.Now().After(until) {
-			t.Fatal("the log is never archived")
-		}
-	}
+	becomes(t, "the log is archived", time.Minute, func() bool {
+		return answerOf(t, b.cluster.DSN(), "select coalesce(last_archived_wal, '') from pg_stat_archiver") >= last
+	})
 	return b
 }
 
@@ -233,59 +227,16 @@ func answerOf(t *testing.T, dsn, question string) (answer string) {
 	return answer
 }
 
-// newDatabase makes a further database in a cluster.
-func newDatabase(t *testing.T, dsn, name string) string {
-	t.Helper()
-	conn, err := pgx.Connect(t.Context(), dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = conn.Close(context.WithoutCancel(t.Context())) }()
-	if _, err := conn.Exec(t.Context(), "create database "+name); err != nil {
-		t.Fatal(err)
-	}
-	u, err := url.Parse(dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
-	u.Path = "/" + name
-	return u.String()
-}
-
-var shellBlock = regexp.MustCompile("(?s)```sh\n(.*?)```")
-
-// commandsOf are the shell blocks of a page whose commands begin so.
+// commandsOf are the blocks of commands of a page that begin so.
 func commandsOf(t *testing.T, page, begin string) (blocks []string) {
 	t.Helper()
-	text, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, m := range shellBlock.FindAllStringSubmatch(string(text), -1) {
-		if strings.HasPrefix(m[1], begin) {
-			blocks = append(blocks, m[1])
+	for _, b := range readBlocks(t, page) {
+		if b.lang == "sh" && strings.HasPrefix(b.text, begin) {
+			blocks = append(blocks, b.text)
 		}
 	}
 	if len(blocks) == 0 {
 		t.Fatalf("%s has no commands", page)
 	}
 	return blocks
-}
-
-// postgresPrograms is the folder of the newest PostgreSQL's programs.
-func postgresPrograms(t *testing.T) string {
-	t.Helper()
-	found, err := filepath.Glob("/usr/lib/postgresql/*/bin/pg_verifybackup")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(found) == 0 {
-		path, err := exec.LookPath("pg_verifybackup")
-		if err != nil {
-			t.Fatalf("PostgreSQL's own programs are needed: %v", err)
-		}
-		return filepath.Dir(path)
-	}
-	slices.Sort(found)
-	return filepath.Dir(found[len(found)-1])
 }

@@ -43,7 +43,6 @@ func (c cleaning) Run() int {
 
 // TestScripts runs one behaviour a file, on the real program.
 func TestScripts(t *testing.T) {
-	refuseStops(t)
 	t.Parallel()
 	refuseStops(t)
 	testscript.Run(t, testscript.Params{

@@ -55,7 +55,7 @@ func TestServerThatDiesAfterItPublishedTellsAgainUnderTheSameID(t *testing.T) {
 				t.Fatal(err)
 			}
 			provider := proctest.NewProvider(t)
-			srv := proctest.NewServer(t, db(t), []string{simContracts(t)}, "SIM_URL="+provider.URL, "SHOP_SECRET="+secret)
+			srv := simServer(t, db(t), provider, "SHOP_SECRET="+secret)
 			srv.Config = config
 			srv.Start("relay.after_publish")
 			v := victims[0]
@@ -63,9 +63,7 @@ func TestServerThatDiesAfterItPublishedTellsAgainUnderTheSameID(t *testing.T) {
 				t.Logf("the call ended with %v", err) // the server may have died before it answered
 			}
 			<-told
-			if end := srv.Wait(); !strings.Contains(end, "killed") {
-				t.Fatalf("the server did not die: %s", end)
-			}
+			srv.AwaitDeath("relay.after_publish")
 			srv.Start("")
 			select {
 			case <-told:

@@ -166,7 +166,7 @@ func newStorm(t *testing.T, db func(i int) string, replicas int) *storm {
 	proctest.Binary(t)
 	s := &storm{t: t, provider: proctest.NewProvider(t), seed: uint64(time.Now().UnixNano()), keys: stormKeys, last: map[string]proctest.Operation{}}
 	for i := range replicas {
-		srv := proctest.NewServer(t, db(i), []string{simContracts(t)}, "SIM_URL="+s.provider.URL)
+		srv := simServer(t, db(i), s.provider)
 		srv.Start("")
 		s.servers = append(s.servers, srv)
 	}
@@ -178,10 +178,20 @@ func newStorm(t *testing.T, db func(i int) string, replicas int) *storm {
 type strike func(*testing.T, *rand.Rand, *proctest.Server) error
 
 // pause lets real processes run for a while: how long is what the seed draws.
-func pause(t *testing.T, d time.Duration) {
+func pause(t testing.TB, d time.Duration) {
 	select {
 	case <-time.After(d):
 	case <-t.Context().Done():
+	}
+}
+
+// becomes asks until it is so.
+func becomes(t testing.TB, what string, within time.Duration, so func() bool) {
+	t.Helper()
+	for end := time.Now().Add(within); !so(); pause(t, 50*time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("never: %s", what)
+		}
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -31,7 +32,7 @@ type Server struct {
 	mu   sync.Mutex
 	cmd  *exec.Cmd
 	done chan struct{}
-	log  *tail
+	log  *Said
 }
 
 // NewServer prepares a server on a free loopback port. Start starts it; it is
@@ -91,7 +92,7 @@ func (s *Server) TryStart(crash string) error {
 	cmd.Env = append(append(os.Environ(), s.Env...), crashpoint.Variable+"="+crash)
 	s.mu.Lock()
 	if s.log == nil {
-		s.log = &tail{}
+		s.log = &Said{}
 	}
 	cmd.Stdout, cmd.Stderr = s.log, s.log
 	if err := cmd.Start(); err != nil {
@@ -165,14 +166,35 @@ func (s *Server) Log() string {
 	return s.log.String()
 }
 
-// tail keeps the end of what a process says.
-type tail struct {
+// AwaitDeath waits until the process has died at the crash point that it was
+// started with.
+func (s *Server) AwaitDeath(point string) {
+	s.tb.Helper()
+	if end := s.Wait(); !strings.Contains(end, "killed") {
+		s.tb.Fatalf("the server did not die at %s: %s", point, end)
+	}
+}
+
+// Drain ends the process as an operator does, and returns how long that took.
+func (s *Server) Drain() time.Duration {
+	s.tb.Helper()
+	began := time.Now()
+	s.Signal(syscall.SIGTERM)
+	if end := s.Wait(); !strings.Contains(end, "exit status 0") {
+		s.tb.Errorf("a server that was to drain ended with %s", end)
+	}
+	return time.Since(began)
+}
+
+// Said keeps the end of what a process says. It may be read meanwhile; the zero
+// value has heard nothing.
+type Said struct {
 	mu  sync.Mutex
 	buf bytes.Buffer
 }
 
 // Write implements io.Writer.
-func (t *tail) Write(p []byte) (int, error) {
+func (t *Said) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.buf.Len() > 64<<10 {
@@ -182,7 +204,7 @@ func (t *tail) Write(p []byte) (int, error) {
 }
 
 // String returns what was kept.
-func (t *tail) String() string {
+func (t *Said) String() string {
 	if t == nil {
 		return ""
 	}

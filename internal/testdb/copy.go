@@ -18,41 +18,41 @@ import (
 func (s *Server) ServeCopy(tb testing.TB, data string) *Server {
 	tb.Helper()
 	restored, err := s.openCopy(tb.Context(), data)
-	if err != nil {
-		tb.Fatalf("testdb: %v", err)
-	}
-	tb.Cleanup(func() {
-		if tb.Failed() {
-			tb.Logf("testdb: the restored server of this failed test: %s", restored.logTail())
-		}
-		if err := restored.Close(); err != nil {
-			tb.Errorf("testdb: %v", err)
-		}
-	})
-	return restored
+	return untilTestEnds(tb, "restored server", restored, err)
 }
 
 func (s *Server) openCopy(ctx context.Context, data string) (*Server, error) {
-	restored := &Server{programs: s.programs, as: s.as, env: s.env, settings: s.settings, password: s.password}
-	err := restored.makeFolder("")
+	return s.openBeside(ctx, func(restored *Server) error { return restored.takeOver(data) }, func(restored *Server) error {
+		ctx, cancel := context.WithTimeout(ctx, standbyWait)
+		defer cancel()
+		if err := restored.until(ctx, "SELECT NOT pg_is_in_recovery()"); err != nil {
+			return fmt.Errorf("%w%s", err, restored.logTail())
+		}
+		return nil
+	})
+}
+
+// openBeside starts a server with the programs and settings of this one, on what
+// fill puts into its folder; ready waits until it is of use, nil: it is at once.
+func (s *Server) openBeside(ctx context.Context, fill, ready func(*Server) error) (*Server, error) {
+	other := &Server{programs: s.programs, as: s.as, env: s.env, settings: s.settings, password: s.password}
+	err := other.makeFolder("")
 	if err == nil {
-		err = restored.takeOver(data)
+		err = fill(other)
 	}
 	if err == nil {
-		restored.port, err = freeport.Find(ctx)
+		other.port, err = freeport.Find(ctx)
 	}
 	if err == nil {
-		err = restored.Start(ctx)
+		err = other.Start(ctx)
+	}
+	if err == nil && ready != nil {
+		err = ready(other)
 	}
 	if err != nil {
-		return nil, errors.Join(err, restored.Close())
+		return nil, errors.Join(err, other.Close())
 	}
-	ctx, cancel := context.WithTimeout(ctx, standbyWait)
-	defer cancel()
-	if err := restored.until(ctx, "SELECT NOT pg_is_in_recovery()"); err != nil {
-		return nil, errors.Join(fmt.Errorf("%w%s", err, restored.logTail()), restored.Close())
-	}
-	return restored, nil
+	return other, nil
 }
 
 // takeOver moves a folder of data to the server's place, and gives it to its account.

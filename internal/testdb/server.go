@@ -306,12 +306,14 @@ func (s *Server) Close() error {
 
 // DSN is the address of the server's database as a postgres:// URL, for its
 // superuser; it stays the same over stop and start.
-func (s *Server) DSN() string {
+func (s *Server) DSN() string { return s.dsn("postgres") }
+
+func (s *Server) dsn(database string) string {
 	dsn := url.URL{
 		Scheme:   "postgres",
 		User:     url.UserPassword(superuser, s.password),
-		Host:     net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port)),
-		Path:     "/postgres",
+		Host:     s.Addr(),
+		Path:     "/" + database,
 		RawQuery: "sslmode=disable",
 	}
 	return dsn.String()

@@ -13,8 +13,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-
-	"github.com/onceward/onceward/internal/freeport"
 )
 
 // standbyWait bounds how long a standby may take to follow, and to become a
@@ -28,46 +26,35 @@ const standbyWait = 60 * time.Second
 func (s *Server) Standby(tb testing.TB, through string) *Server {
 	tb.Helper()
 	standby, err := s.openStandby(tb.Context(), through)
-	if err != nil {
-		tb.Fatalf("testdb: %v", err)
-	}
-	tb.Cleanup(func() {
-		if tb.Failed() {
-			tb.Logf("testdb: the standby of this failed test: %s", standby.logTail())
-		}
-		if err := standby.Close(); err != nil {
-			tb.Errorf("testdb: %v", err)
-		}
-	})
-	return standby
+	return untilTestEnds(tb, "standby", standby, err)
 }
 
 func (s *Server) openStandby(ctx context.Context, through string) (*Server, error) {
-	standby := &Server{programs: s.programs, as: s.as, env: s.env, settings: s.settings, password: s.password}
-	if err := standby.makeFolder(""); err != nil {
-		return nil, errors.Join(err, standby.Close())
-	}
 	from, err := url.Parse(s.DSN())
 	if err != nil {
-		return nil, errors.Join(err, standby.Close())
+		return nil, err
 	}
 	if through != "" {
 		from.Host = through
 	}
-	// Why a fresh slot: the log that the standby has not fetched yet is kept.
-	slot := "s_" + strings.ToLower(rand.Text()[:8])
-	backup := standby.command(filepath.Join(filepath.Dir(s.programs.initdb), "pg_basebackup"), "--dbname", from.String(),
-		"--pgdata", standby.dataDir(), "--write-recovery-conf", "--wal-method=stream", "--checkpoint=fast", "--no-sync", "--create-slot", "--slot", slot)
-	if err := standby.runLogged(ctx, backup); err != nil {
-		return nil, errors.Join(err, standby.Close())
+	return s.openBeside(ctx, func(standby *Server) error {
+		// Why a fresh slot: the log that the standby has not fetched yet is kept.
+		slot := "s_" + strings.ToLower(rand.Text()[:8])
+		return standby.runLogged(ctx, standby.command(filepath.Join(filepath.Dir(s.programs.initdb), "pg_basebackup"), "--dbname", from.String(),
+			"--pgdata", standby.dataDir(), "--write-recovery-conf", "--wal-method=stream", "--checkpoint=fast", "--no-sync", "--create-slot", "--slot", slot))
+	}, nil)
+}
+
+// Synchronous waits for the standby that follows this server, and has each commit
+// wait for it from then on.
+func (s *Server) Synchronous(ctx context.Context) error {
+	if err := s.AwaitStandbys(ctx, 1, "async"); err != nil {
+		return err
 	}
-	if standby.port, err = freeport.Find(ctx); err == nil {
-		err = standby.Start(ctx)
+	if err := s.Set(ctx, "synchronous_standby_names", "*"); err != nil {
+		return err
 	}
-	if err != nil {
-		return nil, errors.Join(err, standby.Close())
-	}
-	return standby, nil
+	return s.AwaitStandbys(ctx, 1, "sync")
 }
 
 // Promote makes a standby a primary and waits until it takes writes.

@@ -10,13 +10,7 @@ func TestPromotedSynchronousStandbyHasWhatWasCommitted(t *testing.T) {
 	primary := Cluster(t)
 	do(t, connect(t, primary.DSN()), "CREATE TABLE note (text text)")
 	standby := primary.Standby(t, "")
-	if err := primary.AwaitStandbys(t.Context(), 1, "async"); err != nil {
-		t.Fatal(err)
-	}
-	if err := primary.Set(t.Context(), "synchronous_standby_names", "*"); err != nil {
-		t.Fatal(err)
-	}
-	if err := primary.AwaitStandbys(t.Context(), 1, "sync"); err != nil {
+	if err := primary.Synchronous(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := connect(t, standby.DSN()).Exec(t.Context(), "INSERT INTO note VALUES ('too early')"); err == nil {

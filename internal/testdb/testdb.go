@@ -62,18 +62,34 @@ func ClusterWith(tb testing.TB, options Options) *Server {
 	tb.Helper()
 	Installed(tb)
 	server, err := Open(tb.Context(), options)
+	return untilTestEnds(tb, "server", server, err)
+}
+
+// untilTestEnds closes an opened server when the test ends, and shows its log if
+// that failed.
+func untilTestEnds(tb testing.TB, what string, server *Server, err error) *Server {
+	tb.Helper()
 	if err != nil {
 		tb.Fatalf("testdb: %v", err)
 	}
 	tb.Cleanup(func() {
 		if tb.Failed() {
-			tb.Logf("testdb: the server of this failed test: %s", server.logTail())
+			tb.Logf("testdb: the %s of this failed test: %s", what, server.logTail())
 		}
 		if err := server.Close(); err != nil {
 			tb.Errorf("testdb: %v", err)
 		}
 	})
 	return server
+}
+
+// Database makes a further database of the name, and returns its address.
+func (s *Server) Database(tb testing.TB, name string) string {
+	tb.Helper()
+	if err := execute(tb.Context(), s.DSN(), "CREATE DATABASE "+pgx.Identifier{name}.Sanitize()); err != nil {
+		tb.Fatalf("testdb: make database %s: %v", name, err)
+	}
+	return s.dsn(name)
 }
 
 // Installed skips or fails the test, with the reason, where PostgreSQL's
