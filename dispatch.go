@@ -52,8 +52,21 @@ func (l *Ledger) attempt(op *Operation, t Tool) *Operation {
 	if ev.ErrorCode == secretMissing { // as a refused credential: the tool is paused, nothing burns its budget
 		j.Failure.Class, j.Failure.Code = ClassAuth, secretMissing
 	}
+	if ev.ErrorCode == DefinitionChanged && l.superseded(op) {
+		j.Failure = Failure{Class: ClassValidation, Code: DefinitionChanged, Message: ev.ErrorText + ", and a contract for another one is in force: fork it"}
+	}
 	l.exchanged(span, &ev, j.Verdict.String(), j.Failure)
 	return l.recordOutcome(op, l.settleByLook(op, t, &ev, j, number))
+}
+
+// superseded reports whether another contract than the operation's is in force.
+//
+// Why it matters for a definition: an operation with an attempt keeps its
+// contract. Once the contract for the tool's new definition is there, the old one
+// never holds again, and would pause the tool anew each time it is resumed.
+func (l *Ledger) superseded(op *Operation) bool {
+	t, err := l.Tool(op.Tool)
+	return err == nil && t.Info().Version != op.Contract
 }
 
 // send puts the one write of an attempt on the wire. The error says why the

@@ -112,6 +112,11 @@ type MCPTool struct {
 // It is no header on any wire.
 const DefinitionHeader = "Onceward-Definition"
 
+// DefinitionChanged is the error code of an attempt that was not sent, since the
+// tool's definition at its MCP server is not the one that the contract was made
+// for. The class is auth: the tool is paused until somebody has looked.
+const DefinitionChanged = "definition_changed"
+
 // Rate bounds how often attempts of a tool start. The zero value is no bound.
 type Rate struct {
 	Count int

@@ -2,6 +2,7 @@ package mcpgateway
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"sync"
@@ -25,26 +26,30 @@ type patient struct{ mcp.Transport }
 
 func (t *patient) Connect(ctx context.Context) (mcp.Connection, error) {
 	c, err := t.Transport.Connect(ctx)
-	return &patientConnection{Connection: c, over: make(chan struct{}), closed: make(chan struct{})}, err
+	return &patientConnection{Connection: c, open: map[jsonrpc.ID]bool{}, over: make(chan struct{}), closed: make(chan struct{})}, err
 }
 
-// patientConnection counts what was asked and not answered yet.
+// methodCancelled is the notification by which a client takes a request back.
+const methodCancelled = "notifications/cancelled"
+
+// patientConnection knows what was asked and not answered yet. What the client
+// took back is not answered any more: the SDK would answer it with an error.
 type patientConnection struct {
 	mcp.Connection
 	mu     sync.Mutex
-	open   int
+	open   map[jsonrpc.ID]bool // what was asked; true: and taken back
 	ended  bool
 	over   chan struct{} // closed once the input has ended and nothing is open
 	once   sync.Once
 	closed chan struct{}
 }
 
-// count changes what is open, and notes the end of the input.
-func (c *patientConnection) count(by int, ended bool) {
+// note changes what is known, and closes over at the end.
+func (c *patientConnection) note(change func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.open = max(0, c.open+by)
-	if c.ended = c.ended || ended; !c.ended || c.open > 0 {
+	change()
+	if !c.ended || len(c.open) > 0 {
 		return
 	}
 	select {
@@ -56,11 +61,11 @@ func (c *patientConnection) count(by int, ended bool) {
 
 func (c *patientConnection) Read(ctx context.Context) (jsonrpc.Message, error) {
 	m, err := c.Connection.Read(ctx)
-	if req, ok := m.(*jsonrpc.Request); ok && req.IsCall() {
-		c.count(1, false)
+	if req, ok := m.(*jsonrpc.Request); ok {
+		c.note(func() { c.asked(req) })
 	}
 	if errors.Is(err, io.EOF) {
-		c.count(0, true)
+		c.note(func() { c.ended = true })
 		select {
 		case <-c.over:
 		case <-ctx.Done():
@@ -70,12 +75,37 @@ func (c *patientConnection) Read(ctx context.Context) (jsonrpc.Message, error) {
 	return m, err
 }
 
-func (c *patientConnection) Write(ctx context.Context, m jsonrpc.Message) error {
-	err := c.Connection.Write(ctx, m)
-	if _, ok := m.(*jsonrpc.Response); ok {
-		c.count(-1, false)
+// asked notes a request, or that one is taken back.
+func (c *patientConnection) asked(req *jsonrpc.Request) {
+	if req.IsCall() {
+		c.open[req.ID] = false
+		return
 	}
-	return err
+	var p struct {
+		RequestID any `json:"requestId"`
+	}
+	if req.Method != methodCancelled || json.Unmarshal(req.Params, &p) != nil {
+		return
+	}
+	id, err := jsonrpc.MakeID(p.RequestID)
+	if _, there := c.open[id]; err == nil && there {
+		c.open[id] = true
+	}
+}
+
+func (c *patientConnection) Write(ctx context.Context, m jsonrpc.Message) error {
+	answer, ok := m.(*jsonrpc.Response)
+	if !ok {
+		return c.Connection.Write(ctx, m)
+	}
+	defer c.note(func() { delete(c.open, answer.ID) })
+	c.mu.Lock()
+	silent := c.open[answer.ID]
+	c.mu.Unlock()
+	if silent {
+		return nil
+	}
+	return c.Connection.Write(ctx, m)
 }
 
 func (c *patientConnection) Close() error {

@@ -61,7 +61,7 @@ func (u *upstream) ready(ctx context.Context, tool string, req *onceward.Request
 		return f
 	}
 	u.mu.Lock()
-	d := u.now[tool]
+	d, first := u.now[tool], u.seen[tool]
 	u.mu.Unlock()
 	full := u.name() + "." + tool
 	if d == nil {
@@ -69,7 +69,11 @@ func (u *upstream) ready(ctx context.Context, tool string, req *onceward.Request
 	}
 	for _, h := range req.Header {
 		if h.Name == onceward.DefinitionHeader && h.Value != d.Digest {
-			return d.stop(full, "is not the one that the contract was made for")
+			how := "is not the one that the contract was made for"
+			if first.Digest == h.Value {
+				how += ": " + d.Changed
+			}
+			return d.stop(full, how)
 		}
 		if h.Name == onceward.DefinitionHeader {
 			return nil
@@ -88,7 +92,7 @@ func (d *Definition) stop(tool, how string) *fault {
 	if d.Hidden {
 		text += "; it holds characters that do not show"
 	}
-	return &fault{onceward.ClassAuth, "definition_changed", text}
+	return &fault{onceward.ClassAuth, onceward.DefinitionChanged, text}
 }
 
 // list reads the server's list, unless it is fresh.
