@@ -32,6 +32,16 @@ func ParseDataKeyID(s string) (id DataKeyID, err error) {
 	return DataKeyID(b), nil
 }
 
+// Concealed is how a row beside the operations is kept encrypted: a run, a
+// decision, a saga, an event or a document. Where the process has master keys every such row
+// is, and its digests with it; what else of it is encrypted its type says.
+type Concealed struct {
+	Subject  SubjectID // whose data it is; empty: the tenant's, which is never shredded
+	DataKey  DataKeyID // with which it is encrypted; zero: with the subject's that is in use when it is written, if there are master keys
+	Shredded bool      // its data key is gone, and with it what was encrypted
+	Sealed   []byte    // as stored: what is encrypted; nil: it is in clear. A ledger sees none
+}
+
 // DataKey is a key with which the bodies of one subject's operations are
 // encrypted, as the ledger keeps it: wrapped by a master key that stands outside
 // of it.

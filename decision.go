@@ -26,6 +26,7 @@ type StepDecision struct {
 	CreatedAt time.Time
 	Revision  int64      // raised by one at each write
 	Token     WriteToken // of the last write
+	Concealed            // of its versions: reasons, schemas, outputs and confidence
 }
 
 // DecisionVersion is one time at which a step decided. Each time after the first
@@ -146,11 +147,23 @@ func (d *StepDecision) claimed(at time.Time) bool {
 	return d.Claim.TokenHash != "" && at.Before(d.Claim.Until)
 }
 
+// lost refuses a change of what was shredded: the versions that led to operations
+// would look as if they had never had an output.
+func (d *StepDecision) lost(op string) error {
+	if !d.Shredded || d.Versions[0].PinnedAt.IsZero() {
+		return nil
+	}
+	return &Error{Code: CodeShredded, Op: op, Message: "what was decided for " + d.ID.String() + " was shredded", Hint: "another business event is another run"}
+}
+
 // next is the row after this one, to be changed.
 func (d *StepDecision) next() StepDecision {
 	out := *d
 	out.Versions = append([]DecisionVersion(nil), d.Versions...)
 	out.Revision, out.Token = d.Revision+1, newToken()
+	if d.Shredded { // nothing of it was decided yet (lost)
+		out.DataKey, out.Shredded = DataKeyID{}, false
+	}
 	return out
 }
 
@@ -215,6 +228,9 @@ func (l *Ledger) Redecide(ctx context.Context, p Principal, id DecisionID, versi
 			return nil, &Error{Code: CodeStateForbids, Op: "decide anew", Message: id.String() + " is not decided yet", Hint: "pin it: PUT /v1/decisions"}
 		case len(d.Versions) == DecisionVersionsMax:
 			return nil, Errorf(CodeTooLarge, "%s was decided %d times already", id, DecisionVersionsMax)
+		}
+		if err := d.lost("decide anew"); err != nil {
+			return nil, err
 		}
 		if _, err := l.openRun(ctx, p.Tenant, d.Run); err != nil {
 			return nil, err

@@ -259,7 +259,11 @@ func (l *Ledger) decided(p *puttable, d *StepDecision, at time.Time) (StepDecisi
 	who := p.in.Principal.String()
 	next := StepDecision{ID: p.id, Tenant: p.run.Tenant, Run: p.run.ID, Step: p.in.Step, CreatedAt: at, Revision: 1, Token: newToken(),
 		Versions: []DecisionVersion{{Number: 1, OpenedAt: at, OpenedBy: who}}}
+	next.Subject = p.run.Subject
 	if d != nil {
+		if err := d.lost("decide"); err != nil {
+			return StepDecision{}, err
+		}
 		next = d.next()
 	}
 	v := next.Current()

@@ -34,8 +34,7 @@ type Document struct {
 	Actor     string // who added it first
 	CreatedAt time.Time
 
-	DataKey  DataKeyID // what an approver was shown of what is kept encrypted: encrypted with it; zero: in clear
-	Shredded bool      // its data key is gone, and with it the body
+	Concealed // media type and body; what an approver was shown is in clear unless DataKey says otherwise
 }
 
 // DocumentRef is a document as a request names it: by the SHA-256 of its bytes.
@@ -47,8 +46,13 @@ type DocumentRef struct {
 	Size      int64  // of an uploaded one, in bytes
 }
 
-// SealedMediaType is what an encrypted document is stored under.
-const SealedMediaType = "application/vnd.onceward.sealed"
+// What encrypted documents are stored under.
+const (
+	// SealedMediaType is of what an approver was shown.
+	SealedMediaType = "application/vnd.onceward.sealed"
+	// SealedDocumentMediaType is of any other document.
+	SealedDocumentMediaType = "application/vnd.onceward.sealed-document"
+)
 
 // DocumentStore keeps documents. Its methods are safe for concurrent use and
 // return the errors of [Store].
@@ -71,7 +75,7 @@ func (l *Ledger) AddDocument(ctx context.Context, p Principal, mediaType string,
 		return nil, &Error{Code: CodeInvalidRequest, Op: "add document", Message: "the document is empty"}
 	case len(body) > DocumentBytesMax:
 		return nil, &Error{Code: CodeTooLarge, Op: "add document", Message: fmt.Sprintf("the document is longer than %d bytes", DocumentBytesMax), Hint: "link it instead"}
-	case mediaType == SealedMediaType:
+	case mediaType == SealedMediaType || mediaType == SealedDocumentMediaType:
 		return nil, &Error{Code: CodeInvalidRequest, Op: "add document", Message: "the media type is one of the ledger's own"}
 	case mediaType == "" || len(mediaType) > MediaTypeBytesMax || !visibleASCII(strings.ReplaceAll(mediaType, " ", "")):
 		return nil, &Error{Code: CodeInvalidRequest, Op: "add document", Message: "the media type is missing or unreadable", Hint: "send Content-Type"}
@@ -196,7 +200,7 @@ func (l *Ledger) changedDocument(ctx context.Context, op *Operation, t Tool) (st
 			}
 			continue
 		}
-		kept := Document{Tenant: op.Tenant, Digest: d.Digest, MediaType: mediaTypeOf(ev.Header), Body: ev.Body, Actor: l.opts.Owner, CreatedAt: l.clock.now()}
+		kept := Document{Tenant: op.Tenant, Digest: d.Digest, MediaType: mediaTypeOf(ev.Header), Body: ev.Body, Actor: l.opts.Owner, CreatedAt: l.clock.now(), Concealed: Concealed{DataKey: op.DataKey}}
 		if err := l.store.PutDocument(ctx, kept); err != nil {
 			return "", fmt.Errorf("keep document %s: %w", d.Digest, err)
 		}
@@ -207,7 +211,9 @@ func (l *Ledger) changedDocument(ctx context.Context, op *Operation, t Tool) (st
 func mediaTypeOf(header []HeaderField) string {
 	for _, h := range header {
 		if strings.EqualFold(h.Name, "Content-Type") && len(h.Value) <= MediaTypeBytesMax && visibleASCII(strings.ReplaceAll(h.Value, " ", "")) {
-			return h.Value
+			if h.Value != SealedMediaType && h.Value != SealedDocumentMediaType {
+				return h.Value
+			}
 		}
 	}
 	return "application/octet-stream"

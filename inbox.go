@@ -94,8 +94,9 @@ type InboxEvent struct {
 	HandledAt  time.Time     // when it came into its state; zero while it is received
 	DropAt     time.Time     // when it may be forgotten; zero: never
 
-	Revision int64
-	Token    WriteToken
+	Revision  int64
+	Token     WriteToken
+	Concealed // content type, header and body
 }
 
 // InboxFilter selects events for a listing. Zero fields select everything.

@@ -53,19 +53,20 @@ type Run struct {
 	Rules         string // WorkflowInfo.Hash of the document that holds for this run to its end; empty: none
 	TriggerKey    Key
 	InputDigest   Digest // zero: it was started without input
-	Input         []byte // canonical; nil where only its digest was given
+	Input         []byte // canonical; nil where only its digest was given; encrypted, if anything is
 	CorrelationID string // may be empty
 	Actor         string // principal that started it
 
 	State      RunState
 	Outcome    RunOutcome // empty until finished
-	Reason     string     // why it ended so; may be empty
+	Reason     string     // why it ended so; may be empty; encrypted, if anything is
 	FinishedBy string
 	CreatedAt  time.Time
 	FinishedAt time.Time // zero until finished
 
 	Revision int64      // raised by one at each write
 	Token    WriteToken // of the last write
+	Concealed
 }
 
 // RunFilter selects runs for a listing. Zero fields select everything.
@@ -202,6 +203,7 @@ type RunRequest struct {
 	InputDigest   Digest // instead of Input: see ContentDigest; zero: none
 	CorrelationID string
 	OnDuplicate   OnDuplicate
+	Subject       string // whose data the input is, and what the run's steps decide; empty: the tenant's. Not part of what a repeat is compared by
 }
 
 // RunAnswer is what a request for a run gets.
@@ -236,6 +238,9 @@ func (l *Ledger) StartRun(ctx context.Context, in RunRequest) (*RunAnswer, error
 	}
 	r := Run{ID: id, Tenant: in.Principal.Tenant, Workflow: in.Workflow, Version: version, Rules: rules, TriggerKey: in.TriggerKey,
 		InputDigest: digest, Input: input, CorrelationID: in.CorrelationID, Actor: in.Principal.String(), State: RunOpen, Revision: 1, Token: newToken()}
+	if r.Subject, err = l.subjectOf(ctx, r.Tenant, in.Subject); err != nil {
+		return nil, err
+	}
 	if r.CreatedAt, err = l.store.Now(ctx); err != nil {
 		return nil, err
 	}

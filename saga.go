@@ -157,8 +157,9 @@ type Saga struct {
 	FinishedAt time.Time // zero until final
 	NextAt     time.Time // when it is looked at again; zero once there is nothing left to do
 
-	Revision int64
-	Token    WriteToken
+	Revision  int64
+	Token     WriteToken
+	Concealed // the inputs of its steps, and what went wrong in words
 }
 
 // Clone is a copy that shares no step.

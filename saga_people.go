@@ -150,6 +150,9 @@ func (s *Saga) Words() string {
 	if s.Note != "" {
 		fmt.Fprintf(&w, "It waits: %s.", s.Note)
 	}
+	if s.Shredded {
+		w.WriteString("Its inputs were shredded.")
+	}
 	return strings.TrimSpace(w.String())
 }
 

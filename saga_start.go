@@ -16,6 +16,7 @@ type SagaRequest struct {
 	Key           Key    // names the business event; checked by ParseCallerKey
 	Steps         []SagaStep
 	CorrelationID string
+	Subject       string // whose data the inputs are; empty: the tenant's. Not part of what a repeat is compared by
 }
 
 // SagaAnswer is what a request for a saga gets.
@@ -43,6 +44,9 @@ func (l *Ledger) StartSaga(ctx context.Context, in SagaRequest) (*SagaAnswer, er
 		return sameSaga(err, s, there)
 	}
 	if err := l.checkSteps(in.Principal, s.Steps); err != nil {
+		return nil, err
+	}
+	if s.Subject, err = l.subjectOf(ctx, s.Tenant, in.Subject); err != nil {
 		return nil, err
 	}
 	if err := l.startSagaRun(ctx, &in, s); err != nil {
@@ -174,9 +178,9 @@ func (l *Ledger) sagaTool(p Principal, name ToolName) (Tool, error) {
 
 // startSagaRun starts the run of a saga, or finds it.
 func (l *Ledger) startSagaRun(ctx context.Context, in *SagaRequest, s *Saga) error {
-	r := RunRequest{Principal: in.Principal, Workflow: s.Name, TriggerKey: s.Key, InputDigest: s.Digest, CorrelationID: s.CorrelationID}
+	r := RunRequest{Principal: in.Principal, Workflow: s.Name, TriggerKey: s.Key, InputDigest: s.Digest, CorrelationID: s.CorrelationID, Subject: in.Subject}
 	if _, found := l.tools.Workflow(s.Name); !found {
-		r.Version = "saga-" + s.Digest.String()[:12]
+		r.Version = "saga" // why not its digest: that would tell of the inputs
 	}
 	a, err := l.StartRun(ctx, r)
 	if err != nil {

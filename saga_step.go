@@ -138,11 +138,7 @@ func (l *Ledger) advanceSaga(ctx context.Context, s *Saga) error {
 			return l.endSaga(ctx, s)
 		}
 		next := s.Clone()
-		move := l.forward
-		if s.Undoing {
-			move = l.backward
-		}
-		saw, err := move(ctx, &next)
+		saw, err := l.move(ctx, &next)
 		if err != nil {
 			return err
 		}
@@ -153,7 +149,7 @@ func (l *Ledger) advanceSaga(ctx context.Context, s *Saga) error {
 				next.State = SagaNeedsReview
 			}
 			at := now.Add(s.rest(now, saw))
-			if next.State == s.State && next.Note == s.Note {
+			if next.State == s.State && (next.Note == s.Note || s.Shredded) { // what is shredded keeps no note
 				return l.store.RescheduleSaga(ctx, s.ID, s.Revision, at)
 			}
 			next.NextAt = at
@@ -172,6 +168,18 @@ func (l *Ledger) advanceSaga(ctx context.Context, s *Saga) error {
 		}
 		s = stored
 	}
+}
+
+// move looks at the step that a saga is at. One whose inputs were shredded, which a
+// restored backup may have under way, goes on by a person's word only.
+func (l *Ledger) move(ctx context.Context, s *Saga) (look, error) {
+	switch {
+	case s.Shredded && s.waitsFor() != nil:
+		return look{note: "its inputs were shredded: resolve the step " + s.waitsFor().Name, review: true}, nil
+	case s.Undoing:
+		return l.backward(ctx, s)
+	}
+	return l.forward(ctx, s)
 }
 
 // going is the state of a saga that waits for nobody.

@@ -138,7 +138,7 @@ func (l *Ledger) keepShowing(ctx context.Context, op *Operation, t Tool, actor s
 	if err != nil {
 		return "", err
 	}
-	d := Document{Tenant: op.Tenant, Digest: s.Digest, MediaType: ShowingMediaType, Body: s.Text, Actor: actor, CreatedAt: l.clock.now(), DataKey: op.DataKey}
+	d := Document{Tenant: op.Tenant, Digest: s.Digest, MediaType: ShowingMediaType, Body: s.Text, Actor: actor, CreatedAt: l.clock.now(), Concealed: Concealed{DataKey: op.DataKey}}
 	if err := l.store.PutDocument(ctx, d); err != nil {
 		return "", fmt.Errorf("keep what was shown of operation %s: %w", op.ID, err)
 	}

@@ -69,6 +69,9 @@ func (l *Ledger) mayShred(ctx context.Context, t Tenant, id SubjectID) error {
 	if h := heldSubject(holds, t, id); h != nil {
 		return h.refusal("shred subject", OperationID{})
 	}
+	if err := l.sagasEnded(ctx, t, id); err != nil {
+		return err
+	}
 	f := Filter{Tenant: t, Subject: id, Limit: MaxPage}
 	for {
 		page, err := l.store.List(ctx, f)
@@ -92,6 +95,33 @@ func (l *Ledger) mayShred(ctx context.Context, t Tenant, id SubjectID) error {
 	}
 }
 
+// sagasEnded refuses while a saga of the subject is under way.
+func (l *Ledger) sagasEnded(ctx context.Context, t Tenant, id SubjectID) error {
+	for _, state := range AllSagaStates {
+		if state.Final() {
+			continue
+		}
+		for f := (SagaFilter{Tenant: t, State: state, Limit: SagasPage}); ; {
+			page, err := l.store.ListSagas(ctx, f)
+			if err != nil {
+				return fmt.Errorf("list sagas: %w", err)
+			}
+			for _, s := range page {
+				if s.Subject == id {
+					return &Error{Code: CodeStateForbids, Op: "shred subject", Message: s.ID.String() + " of the subject is " + string(s.State) + ": the inputs of its steps have to stay readable",
+						Hint: "wait for its end, cancel or resolve it; then ask again"}
+				}
+			}
+			if len(page) < f.Limit {
+				break
+			}
+			last := page[len(page)-1]
+			f.After = SagaCursor{CreatedAt: last.CreatedAt, ID: last.ID}
+		}
+	}
+	return nil
+}
+
 // KeyRotation is how far a rotation came.
 type KeyRotation struct {
 	Masters []string // the first of them wraps
@@ -106,7 +136,7 @@ func (l *Ledger) RotateKeys(ctx context.Context, p Principal) (*KeyRotation, err
 	if err := Authorize(p, ActionManageKeys); err != nil {
 		return nil, err
 	}
-	if l.opts.Sealer == nil || len(l.opts.Sealer.Masters()) == 0 {
+	if !l.encrypts() {
 		return nil, keysMissing()
 	}
 	r := &KeyRotation{Masters: l.opts.Sealer.Masters()}
@@ -168,6 +198,18 @@ func (l *Ledger) ListDataKeys(ctx context.Context, p Principal, subject string, 
 		keys[i].Wrapped = nil
 	}
 	return keys, err
+}
+
+// encrypts reports whether the process has master keys.
+func (l *Ledger) encrypts() bool { return l.opts.Sealer != nil && len(l.opts.Sealer.Masters()) > 0 }
+
+// subjectOf is the ID of whoever a caller names as the subject of what it hands
+// over; empty for nobody.
+func (l *Ledger) subjectOf(ctx context.Context, t Tenant, name string) (SubjectID, error) {
+	if len(name) > DataSubjectBytesMax {
+		return "", Errorf(CodeInvalidRequest, "the subject is longer than %d bytes", DataSubjectBytesMax)
+	}
+	return l.subjectNamed(ctx, t, name)
 }
 
 // subjectNamed is the ID of a subject; empty for none.

@@ -29,11 +29,41 @@ func EncodeInboxEvent(v *onceward.InboxEvent) (body, payload []byte, err error) 
 		e.raw(v.Operations[i][:])
 	}
 	p := encoder{buf: make([]byte, 0, len(v.Body)+128)}
-	p.byte(inboxFormat)
-	p.string(v.ContentType)
-	p.header(v.Header)
-	p.bytes(v.Body)
+	p.sealable(inboxFormat, v.Sealed)
+	if v.Sealed != nil {
+		p.sealed(v.Sealed)
+		return e.buf, p.buf, nil
+	}
+	p.payload(v)
 	return e.buf, p.buf, nil
+}
+
+func (e *encoder) payload(v *onceward.InboxEvent) {
+	e.string(v.ContentType)
+	e.header(v.Header)
+	e.bytes(v.Body)
+}
+
+func (d *decoder) payload(v *onceward.InboxEvent) {
+	v.ContentType, v.Header, v.Body = d.string(), d.header(), d.bytes()
+}
+
+// TakeInboxSecrets takes the payload out of an event, and returns it encoded.
+func TakeInboxSecrets(v *onceward.InboxEvent) []byte {
+	e := encoder{buf: make([]byte, 0, len(v.Body)+128)}
+	e.byte(secretFormat)
+	e.payload(v)
+	v.ContentType, v.Header, v.Body = "", nil, nil
+	return e.buf
+}
+
+// PutInboxSecrets puts back what TakeInboxSecrets took. It has CodeLedgerCorrupt
+// if that cannot be read.
+func PutInboxSecrets(v *onceward.InboxEvent, b []byte) error {
+	d := decoder{buf: b}
+	d.format(secretFormat)
+	d.payload(v)
+	return d.secret("event", v.ID.String())
 }
 
 // DecodeInboxEvent fills an event, whose columns are set, from what
@@ -59,10 +89,11 @@ func DecodeInboxEvent(v *onceward.InboxEvent, body, payload []byte) error {
 		return nil
 	}
 	p := decoder{buf: payload}
-	if p.byte() != inboxFormat {
-		return corruptRow("event", v.ID.String())
+	if sealed := p.sealable(inboxFormat); sealed {
+		v.Sealed = p.sealed(sealed)
+	} else {
+		p.payload(v)
 	}
-	v.ContentType, v.Header, v.Body = p.string(), p.header(), p.bytes()
 	if !p.done() {
 		return corruptRow("event", v.ID.String())
 	}

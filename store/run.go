@@ -21,7 +21,7 @@ func EncodeRun(r *onceward.Run) ([]byte, error) {
 		}
 	}
 	e := encoder{buf: make([]byte, 0, 256)}
-	e.byte(runFormat)
+	e.sealable(runFormat, r.Sealed)
 	for _, text := range []string{string(r.Tenant), r.Workflow, r.Version, r.Rules, string(r.TriggerKey), r.CorrelationID, r.Actor,
 		string(r.State), string(r.Outcome), r.Reason, r.FinishedBy} {
 		e.string(text)
@@ -29,6 +29,7 @@ func EncodeRun(r *onceward.Run) ([]byte, error) {
 	e.raw(r.InputDigest[:])
 	e.time(Stored(r.CreatedAt))
 	e.time(Stored(r.FinishedAt))
+	e.sealed(r.Sealed)
 	return e.buf, nil
 }
 
@@ -36,15 +37,14 @@ func EncodeRun(r *onceward.Run) ([]byte, error) {
 // be read.
 func DecodeRun(id onceward.RunID, revision int64, token onceward.WriteToken, body, input []byte) (*onceward.Run, error) {
 	d := decoder{buf: body}
-	if d.byte() != runFormat {
-		return nil, corruptRow("run", id.String())
-	}
+	sealed := d.sealable(runFormat)
 	r := &onceward.Run{ID: id, Revision: revision, Token: token, Input: input,
 		Tenant: onceward.Tenant(d.string()), Workflow: d.string(), Version: d.string(), Rules: d.string(), TriggerKey: onceward.Key(d.string()),
 		CorrelationID: d.string(), Actor: d.string(), State: onceward.RunState(d.string()), Outcome: onceward.RunOutcome(d.string()),
 		Reason: d.string(), FinishedBy: d.string()}
 	d.fill(r.InputDigest[:])
 	r.CreatedAt, r.FinishedAt = d.time(), d.time()
+	r.Sealed = d.sealed(sealed)
 	if !d.done() {
 		return nil, corruptRow("run", id.String())
 	}
@@ -70,4 +70,23 @@ func SelectsRun(f *onceward.RunFilter, r *onceward.Run) bool {
 		return r.CreatedAt.Before(at)
 	}
 	return string(r.ID[:]) < string(f.After.ID[:])
+}
+
+// TakeRunSecrets takes the reason out of a run, and returns it encoded. The input
+// stands in a place of its own.
+func TakeRunSecrets(r *onceward.Run) []byte {
+	e := encoder{}
+	e.byte(secretFormat)
+	e.string(r.Reason)
+	r.Reason = ""
+	return e.buf
+}
+
+// PutRunSecrets puts back what TakeRunSecrets took. It has CodeLedgerCorrupt if
+// that cannot be read.
+func PutRunSecrets(r *onceward.Run, b []byte) error {
+	d := decoder{buf: b}
+	d.format(secretFormat)
+	r.Reason = d.string()
+	return d.secret("run", r.ID.String())
 }

@@ -23,6 +23,7 @@ type saga struct {
 	FinishedAt              int64  `json:",omitempty"`
 	Credential              string `json:",omitempty"`
 	CredentialEnds          int64  `json:",omitempty"`
+	Sealed                  []byte `json:",omitempty"`
 }
 
 type sagaStep struct {
@@ -52,7 +53,7 @@ func EncodeSaga(s *onceward.Saga) ([]byte, error) {
 		Scope: EncodeScope(onceward.Scope{Roles: s.By.Roles, Groups: s.By.Groups, Tools: s.By.Tools, Effects: s.By.Effects}),
 		Name:  s.Name, Key: string(s.Key), Digest: s.Digest[:], Correlation: s.CorrelationID, State: string(s.State), Undoing: s.Undoing, Cancelled: s.Cancelled, Cause: s.Cause, Note: s.Note,
 		CreatedAt: Micros(s.CreatedAt), UpdatedAt: Micros(s.UpdatedAt), FinishedAt: Micros(s.FinishedAt),
-		Credential: string(s.By.Credential.Token), CredentialEnds: Micros(s.By.Credential.EndsAt)}
+		Credential: string(s.By.Credential.Token), CredentialEnds: Micros(s.By.Credential.EndsAt), Sealed: s.Sealed}
 	for i := range s.Steps {
 		w.Steps = append(w.Steps, wireSagaStep(&s.Steps[i]))
 	}
@@ -101,9 +102,53 @@ func DecodeSaga(id onceward.SagaID, revision int64, token onceward.WriteToken, n
 			Credential: onceward.Credential{Token: onceward.TokenID(w.Credential), EndsAt: Time(w.CredentialEnds)}},
 		State: onceward.SagaState(w.State), Undoing: w.Undoing, Cancelled: w.Cancelled, Cause: w.Cause, Note: w.Note,
 		CreatedAt: Time(w.CreatedAt), UpdatedAt: Time(w.UpdatedAt), FinishedAt: Time(w.FinishedAt)}
+	s.Sealed = w.Sealed
 	copy(s.Digest[:], w.Digest)
 	for i := range w.Steps {
 		s.Steps = append(s.Steps, w.Steps[i].step())
 	}
 	return s, nil
+}
+
+// TakeSagaSecrets takes out of a saga whatever tells of its inputs, and returns
+// it encoded. Its steps are replaced, never written into.
+func TakeSagaSecrets(s *onceward.Saga) []byte {
+	e := encoder{buf: make([]byte, 0, 256)}
+	e.byte(secretFormat)
+	e.string(s.Cause)
+	e.string(s.Note)
+	e.uint(uint64(len(s.Steps)))
+	*s = s.Clone()
+	for i := range s.Steps {
+		step := &s.Steps[i]
+		e.bytes(step.Input)
+		e.string(step.Why)
+		var undo []byte
+		if step.Undo != nil {
+			undo, step.Undo = step.Undo.Input, &onceward.SagaUndo{Tool: step.Undo.Tool}
+		}
+		e.bytes(undo)
+		step.Input, step.Why = nil, ""
+	}
+	s.Cause, s.Note = "", ""
+	return e.buf
+}
+
+// PutSagaSecrets puts back what TakeSagaSecrets took. It has CodeLedgerCorrupt if
+// that cannot be read.
+func PutSagaSecrets(s *onceward.Saga, b []byte) error {
+	d := decoder{buf: b}
+	d.format(secretFormat)
+	s.Cause, s.Note = d.string(), d.string()
+	if d.count() != len(s.Steps) {
+		d.bad = true
+	}
+	for i := range s.Steps {
+		step := &s.Steps[i]
+		step.Input, step.Why = d.bytes(), d.string()
+		if undo := d.bytes(); step.Undo != nil {
+			step.Undo.Input = undo
+		}
+	}
+	return d.secret("saga", s.ID.String())
 }

@@ -105,3 +105,45 @@ func PutRecordSecrets(id onceward.OperationID, r *onceward.Record, b []byte) err
 	}
 	return d.problem(id, "a record of its timeline cannot be read")
 }
+
+// sealable writes the first byte of a row beside the operations: one that ends
+// with what is encrypted of it has the format after the given one.
+func (e *encoder) sealable(format byte, sealed []byte) {
+	if sealed != nil {
+		format++
+	}
+	e.byte(format)
+}
+
+func (e *encoder) sealed(sealed []byte) {
+	if sealed != nil {
+		e.bytes(sealed)
+	}
+}
+
+// sealable reads the first byte of such a row, and says whether it ends so.
+func (d *decoder) sealable(format byte) bool {
+	f := d.byte()
+	if f != format && f != format+1 {
+		d.bad = true
+	}
+	return f == format+1
+}
+
+// sealed is what is encrypted; there has to be something.
+func (d *decoder) sealed(there bool) []byte {
+	if !there {
+		return nil
+	}
+	sealed := d.bytes()
+	d.bad = d.bad || sealed == nil
+	return sealed
+}
+
+// secret is nil if the secrets of a row were read, and read well.
+func (d *decoder) secret(noun, id string) error {
+	if !d.done() {
+		return corruptRow(noun, id)
+	}
+	return nil
+}

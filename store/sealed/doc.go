@@ -1,5 +1,5 @@
 // Package sealed is a store that encrypts the bodies of operations whose contract
-// says so, in front of any other store: what the database, its backups and its
+// says so, and what callers hand over beside them, in front of any other store: what the database, its backups and its
 // replicas hold of them is AES-256-GCM.
 //
 //	ledger -> committer -> sealed.Store -> sqlite, postgres or memory
@@ -16,6 +16,10 @@
 // with a key of the tenant, so that a repeat is still told from another input once
 // the subject is shredded. Key, state, reference, provider key, run, actor and
 // times are stored as ever.
+//
+// Rows beside the operations are encrypted wherever there are master keys: runs,
+// decisions, sagas, events, documents and early approvals, each in a file of its
+// own; row.go has what they share.
 //
 // It must not know the rules of the business: who may shred, and when, stands in
 // the root. Start reading at store.go.

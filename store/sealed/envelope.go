@@ -73,6 +73,10 @@ func corrupt(id onceward.OperationID, message string) error {
 	return &onceward.Error{Code: onceward.CodeLedgerCorrupt, Op: "decrypt operation", OperationID: id, Message: message, Hint: "restore the database from a backup; the other operations are not affected"}
 }
 
+func corruptRow(noun, id string) error {
+	return &onceward.Error{Code: onceward.CodeLedgerCorrupt, Op: "decrypt " + noun, Message: "what is encrypted of " + id + " was altered", Hint: "restore the database from a backup; the other rows are not affected"}
+}
+
 // blind is what makes the digest of a showing unguessable.
 func blind(key []byte, op *onceward.Operation) string {
 	return hex.EncodeToString(mac(key, "onceward/blind/v1\n"+rowPurpose(op))[:16])
@@ -89,28 +93,28 @@ func mac(key []byte, text string) []byte {
 const digestRounds = 4
 
 // hideDigest encrypts the digest of an input: 32 bytes stay 32 bytes, and equal
-// ones of one use of a key stay equal. Why: who has the database could else try
+// ones of one purpose stay equal. Why: who has the database could else try
 // inputs against it, also of a subject that was shredded.
-func hideDigest(key []byte, op *onceward.Operation, d onceward.Digest) onceward.Digest {
+func hideDigest(key []byte, purpose string, d onceward.Digest) onceward.Digest {
 	left, right := [16]byte(d[:16]), [16]byte(d[16:])
 	for round := range digestRounds {
-		left, right = right, mixed(key, op, round, right, left)
+		left, right = right, mixed(key, purpose, round, right, left)
 	}
 	return joined(left, right)
 }
 
 // showDigest is the way back.
-func showDigest(key []byte, op *onceward.Operation, d onceward.Digest) onceward.Digest {
+func showDigest(key []byte, purpose string, d onceward.Digest) onceward.Digest {
 	left, right := [16]byte(d[:16]), [16]byte(d[16:])
 	for round := digestRounds - 1; round >= 0; round-- {
-		left, right = mixed(key, op, round, left, right), left
+		left, right = mixed(key, purpose, round, left, right), left
 	}
 	return joined(left, right)
 }
 
 // mixed is one half, changed by what the other half and the round say.
-func mixed(key []byte, op *onceward.Operation, round int, by, half [16]byte) [16]byte {
-	f := mac(key, "onceward/digest/v1\n"+rowPurpose(op)+"\n"+string(rune('0'+round))+string(by[:]))
+func mixed(key []byte, purpose string, round int, by, half [16]byte) [16]byte {
+	f := mac(key, "onceward/digest/v1\n"+purpose+"\n"+string(rune('0'+round))+string(by[:]))
 	for i := range half {
 		half[i] ^= f[i]
 	}

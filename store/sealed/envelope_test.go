@@ -49,13 +49,13 @@ func TestADigestIsHiddenAndShownAgain(t *testing.T) {
 	t.Parallel()
 	key, op := bytes.Repeat([]byte{7}, masterBytes), anOperation()
 	for _, d := range []onceward.Digest{{}, {1, 2, 3}, {31: 9}} {
-		hidden := hideDigest(key, op, d)
-		if hidden == d || showDigest(key, op, hidden) != d {
+		hidden := hideDigest(key, rowPurpose(op), d)
+		if hidden == d || showDigest(key, rowPurpose(op), hidden) != d {
 			t.Fatalf("%s is hidden as %s", d, hidden)
 		}
 		other := *op
 		other.Generation++
-		if hideDigest(key, &other, d) == hidden || hideDigest(bytes.Repeat([]byte{8}, masterBytes), op, d) == hidden {
+		if hideDigest(key, rowPurpose(&other), d) == hidden || hideDigest(bytes.Repeat([]byte{8}, masterBytes), rowPurpose(op), d) == hidden {
 			t.Fatal("another use, or another key, hides it the same way")
 		}
 	}

@@ -20,8 +20,9 @@ const (
 
 // dataKey is a data key as this process knows it; nil key: it was shredded.
 type dataKey struct {
-	key  []byte
-	seen time.Time
+	key     []byte
+	subject onceward.SubjectID
+	seen    time.Time
 }
 
 type owner struct {
@@ -84,6 +85,22 @@ func (k *keys) of(ctx context.Context, ids ...onceward.DataKeyID) (map[onceward.
 	return found, nil
 }
 
+// one returns a key and whose it is; nil if it was shredded.
+func (k *keys) one(ctx context.Context, id onceward.DataKeyID) (key []byte, subject onceward.SubjectID, err error) {
+	k.mu.Lock()
+	e, ok := k.byID[id]
+	k.mu.Unlock()
+	if ok && k.now().Sub(e.seen) < freshFor {
+		return e.key, e.subject, nil
+	}
+	rows, err := k.store.DataKeys(ctx, []onceward.DataKeyID{id})
+	if err != nil || len(rows) == 0 {
+		return nil, "", err
+	}
+	key, err = k.keep(&rows[0])
+	return key, rows[0].Subject, err
+}
+
 // keep unwraps a key and remembers it; nil: it was shredded.
 func (k *keys) keep(row *onceward.DataKey) (key []byte, err error) {
 	if row.Wrapped != nil {
@@ -99,7 +116,7 @@ func (k *keys) keep(row *onceward.DataKey) (key []byte, err error) {
 		}
 		delete(k.byID, id)
 	}
-	k.byID[row.ID] = dataKey{key: key, seen: k.now()}
+	k.byID[row.ID] = dataKey{key: key, subject: row.Subject, seen: k.now()}
 	return key, nil
 }
 

@@ -128,7 +128,7 @@ func (s *Store) Conceal(ctx context.Context, c *onceward.Change) (onceward.Chang
 	if err != nil {
 		return out, err
 	}
-	out.After.Digest = hideDigest(own, op, op.Digest)
+	out.After.Digest = hideDigest(own, rowPurpose(op), op.Digest)
 	out.After.Sealed = nil
 	var key []byte
 	if !op.DataKey.IsZero() {
@@ -197,7 +197,7 @@ func (s *Store) Reveal(ctx context.Context, ops ...*onceward.Operation) error {
 		if err != nil {
 			return err
 		}
-		op.Digest = showDigest(own, op, op.Digest)
+		op.Digest = showDigest(own, rowPurpose(op), op.Digest)
 		if op.Sealed != nil {
 			if err := reveal(op, found); err != nil {
 				return err
@@ -319,52 +319,4 @@ func (s *Store) revealRecord(ctx context.Context, id onceward.OperationID, r *on
 		return corrupt(id, "a record of its timeline was altered")
 	}
 	return store.PutRecordSecrets(id, r, plain)
-}
-
-// PutDocument implements onceward.Store.
-func (s *Store) PutDocument(ctx context.Context, d onceward.Document, notes ...onceward.AuditEvent) error {
-	if d.DataKey.IsZero() {
-		return s.Store.PutDocument(ctx, d, notes...)
-	}
-	key, err := s.keys.toSeal(ctx, d.DataKey)
-	if err != nil {
-		return err
-	}
-	if key == nil {
-		return nil // shredded meanwhile: nothing of it is kept
-	}
-	plain := append([]byte(d.MediaType+"\n"), d.Body...)
-	if d.Body, err = seal(d.DataKey, key, documentPurpose(&d), plain); err != nil {
-		return err
-	}
-	d.MediaType = onceward.SealedMediaType
-	return s.Store.PutDocument(ctx, d, notes...)
-}
-
-// LoadDocument implements onceward.Store.
-func (s *Store) LoadDocument(ctx context.Context, t onceward.Tenant, digest onceward.Digest) (*onceward.Document, error) {
-	d, err := s.Store.LoadDocument(ctx, t, digest)
-	if err != nil || d == nil || d.MediaType != onceward.SealedMediaType {
-		return d, err
-	}
-	altered := onceward.Errorf(onceward.CodeLedgerCorrupt, "document %s was altered", digest)
-	id, ok := keyOf(d.Body)
-	if !ok {
-		return nil, altered
-	}
-	found, err := s.keys.of(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	if found[id] == nil {
-		d.Body, d.Shredded = []byte{}, true
-		return d, nil
-	}
-	plain, ok := open(found[id], documentPurpose(d), d.Body)
-	media, body, cut := strings.Cut(string(plain), "\n")
-	if !ok || !cut {
-		return nil, altered
-	}
-	d.MediaType, d.Body, d.DataKey = media, []byte(body), id
-	return d, nil
 }

@@ -56,6 +56,32 @@ func Run(t *testing.T, open func(t *testing.T) Opened) {
 	}
 }
 
+// RunRows runs the part of the suite that is about rows beside the operations.
+func RunRows(t *testing.T, open func(t *testing.T) Opened) {
+	t.Helper()
+	for _, group := range [][]situation{documents, earlyApprovals, runRows, sagas, inboxEvents, decisions} {
+		for _, s := range group {
+			t.Run(s.name, func(t *testing.T) {
+				t.Parallel()
+				s.test(newFixture(t, open(t)))
+			})
+		}
+	}
+}
+
+// RunSealed runs what a store has to keep that encrypts rows beside the
+// operations. plain opens another handle on the same database, without encryption.
+func RunSealed(t *testing.T, open func(t *testing.T) (o Opened, plain func(t *testing.T) onceward.Store)) {
+	t.Helper()
+	for _, s := range concealed {
+		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
+			o, plain := open(t)
+			s.test(newFixture(t, o), plain(t))
+		})
+	}
+}
+
 // RunJoins runs the part of the suite that is about callers' transactions, for a
 // store that can be joined in several ways.
 func RunJoins(t *testing.T, open func(t *testing.T) Opened) {
