@@ -145,6 +145,15 @@ INTEGRATIONS := river dbos temporal
 integrations: bin/withpg ## run the wrappers for River, DBOS and Temporal, around them a throw-away PostgreSQL
 	bin/withpg -set fsync=$(PG_FSYNC) -- sh -e -c 'for m in $(INTEGRATIONS); do (cd integrations/$$m && go vet ./... && go test -count=1 -timeout 90s $(TESTFLAGS) ./...); done'
 
+TEMPORAL_SERVER := bin/temporal-server
+
+.PHONY: temporal
+temporal: $(TEMPORAL_SERVER) ## run the Temporal wrapper on a real server (minutes to build; asked for by name only)
+	cd integrations/temporal && ONCEWARD_TEMPORAL_SERVER=$(abspath $(TEMPORAL_SERVER)) sh -e -c 'go vet -tags server . && go test -tags server -count=1 -timeout 5m $(TESTFLAGS) .'
+
+$(TEMPORAL_SERVER): integrations/temporal/server/go.mod integrations/temporal/server/go.sum
+	cd integrations/temporal/server && CGO_ENABLED=0 go build -o $(abspath $@) go.temporal.io/server/cmd/server
+
 RADICALE := $(shell command -v radicale)
 STRIPE   := tools/stripe/node_modules/.bin/stripe-stateful-mock
 SENDERS  := tools/senders/node_modules/stripe/package.json
