@@ -1,6 +1,7 @@
 package dbos
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -50,11 +51,12 @@ func (e *Ended) Error() string {
 type Perform[R any] func(ctx context.Context, c *onceward.Call) (reference string, result R, err error)
 
 // Step runs a step whose effect is the operation that the intent names. Its tool
-// is a [onceward.Function]. The errors besides the ledger's are *Unsettled and
+// is a [onceward.Function]. The step waits for the outcome as long as the intent
+// says; zero: as long as can be. The errors besides the ledger's are *Unsettled and
 // *Ended.
 func Step[R any](ctx dbos.Context, l *onceward.Ledger, in onceward.Intent, perform Perform[R], opts ...dbos.StepOption) (Done[R], error) {
 	return dbos.RunAsStep(ctx, func(ctx context.Context) (Done[R], error) {
-		in.Wait = onceward.MaxWait
+		in.Wait = cmp.Or(in.Wait, onceward.MaxWait)
 		a, err := l.Do(ctx, in, func(ctx context.Context, c *onceward.Call) (onceward.Outcome, error) {
 			reference, result, err := perform(ctx, c)
 			if err != nil {

@@ -3,6 +3,7 @@ package dbos_test
 import (
 	"context"
 	"log/slog"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -14,7 +15,7 @@ import (
 	"github.com/onceward/onceward/internal/testdb"
 )
 
-// The answer of a step's only effect is lost; then the workflow is forked from its
+// The answer of a step's only effect is lost, so that DBOS runs the step again; then the workflow is forked from its
 // start, and another one is run for the same business event. There is one effect.
 func TestStepThatIsForkedAndRunAnewHasOneEffect(t *testing.T) {
 	t.Parallel()
@@ -24,9 +25,16 @@ func TestStepThatIsForkedAndRunAnewHasOneEffect(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	sent.Hide()
+	var retries atomic.Int32
 	place := func(ctx dbos.Context, order string) (string, error) {
 		send := func(context.Context, *onceward.Call) (string, string, error) { return "", "", sent.Send(order) }
-		d, err := oncedbos.Step(ctx, ledger, enginetest.Intent(order), send, dbos.WithStepMaxRetries(5))
+		in := enginetest.Intent(order)
+		in.Wait = 500 * time.Millisecond
+		d, err := oncedbos.Step(ctx, ledger, in, send, dbos.WithStepMaxRetries(20), dbos.WithStepRetryPredicate(func(error) bool {
+			sent.Show()
+			return retries.Add(1) > 0
+		}))
 		return d.Reference, err
 	}
 	dbos.RegisterWorkflow(engine, place)
@@ -36,6 +44,9 @@ func TestStepThatIsForkedAndRunAnewHasOneEffect(t *testing.T) {
 	t.Cleanup(func() { _ = dbos.Shutdown(engine, 10*time.Second) })
 	first, err := dbos.RunWorkflow(engine, place, "o-17", dbos.WithWorkflowID("first"))
 	want(t, first, err)
+	if retries.Load() == 0 {
+		t.Error("DBOS has not run the step again")
+	}
 	forked, err := dbos.ForkWorkflow[string](engine, dbos.ForkWorkflowInput{OriginalWorkflowID: "first"})
 	want(t, forked, err)
 	second, err := dbos.RunWorkflow(engine, place, "o-17", dbos.WithWorkflowID("second"))

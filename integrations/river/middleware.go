@@ -1,6 +1,7 @@
 package river
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,7 +26,8 @@ type Middleware struct {
 	Ledger *onceward.Ledger
 	// Intent names the operation that a job is: tool, input, principal, and the
 	// caller's key where the function derives none. ok is false for a job that is
-	// none. Its Wait is set to the longest one.
+	// none. Its Wait is how long a worker waits for the outcome before the job is
+	// snoozed; zero: as long as can be.
 	Intent func(job *rivertype.JobRow) (in onceward.Intent, ok bool, err error)
 }
 
@@ -48,7 +50,7 @@ func (m *Middleware) Work(ctx context.Context, job *rivertype.JobRow, work func(
 		}
 		return work(ctx)
 	}
-	in.Wait = onceward.MaxWait
+	in.Wait = cmp.Or(in.Wait, onceward.MaxWait)
 	a, err := m.Ledger.Do(ctx, in, func(within context.Context, _ *onceward.Call) (onceward.Outcome, error) {
 		err := work(both{within, ctx})
 		var none NotDone

@@ -3,6 +3,7 @@ package river_test
 import (
 	"context"
 	"log/slog"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -17,6 +18,9 @@ import (
 	"github.com/onceward/onceward/internal/enginetest"
 	"github.com/onceward/onceward/internal/testdb"
 )
+
+// wait is how long a worker waits for an outcome.
+const wait = 500 * time.Millisecond
 
 // ship is the job of the example.
 type ship struct {
@@ -34,6 +38,22 @@ type shipper struct {
 
 func (s *shipper) Work(_ context.Context, job *river.Job[ship]) error {
 	return s.parcels.Send(job.Args.Order)
+}
+
+// counted counts how often River works jobs. From the second time on it can be
+// looked up what was sent.
+type counted struct {
+	river.MiddlewareDefaults
+	parcels *enginetest.Parcels
+	worked  atomic.Int32
+}
+
+// Work implements rivertype.WorkerMiddleware.
+func (c *counted) Work(ctx context.Context, _ *rivertype.JobRow, inner func(context.Context) error) error {
+	if c.worked.Add(1) > 1 {
+		c.parcels.Show()
+	}
+	return inner(ctx)
 }
 
 // The answer of a job's only effect is lost, so that River works the job again;
@@ -54,10 +74,14 @@ func TestJobThatIsWorkedAgainAndInsertedAgainHasOneEffect(t *testing.T) {
 	workers := river.NewWorkers()
 	river.AddWorker(workers, &shipper{parcels: sent})
 	once := &onceriver.Middleware{Ledger: ledger, Intent: func(job *rivertype.JobRow) (onceward.Intent, bool, error) {
-		return onceward.Intent{Principal: onceward.LocalPrincipal(), Tool: enginetest.Tool, Input: job.EncodedArgs}, job.Kind == "ship", nil
+		in := enginetest.Intent("")
+		in.Input, in.Wait = job.EncodedArgs, wait
+		return in, job.Kind == "ship", nil
 	}}
+	sent.Hide()
+	count := &counted{parcels: sent}
 	client, err := river.NewClient(driver, &river.Config{Queues: map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: 4}}, Workers: workers,
-		Middleware: []rivertype.Middleware{once}, Logger: slog.New(slog.DiscardHandler), FetchPollInterval: 100 * time.Millisecond})
+		Middleware: []rivertype.Middleware{count, once}, Logger: slog.New(slog.DiscardHandler), FetchPollInterval: 100 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +91,7 @@ func TestJobThatIsWorkedAgainAndInsertedAgainHasOneEffect(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = client.Stop(context.WithoutCancel(ctx)) })
-	for range 2 {
+	for i := range int32(2) {
 		if _, err := client.Insert(ctx, ship{Order: "o-17"}, nil); err != nil {
 			t.Fatal(err)
 		}
@@ -75,6 +99,9 @@ func TestJobThatIsWorkedAgainAndInsertedAgainHasOneEffect(t *testing.T) {
 		case <-ended:
 		case <-time.After(time.Minute):
 			t.Fatal("the job never ends")
+		}
+		if n := count.worked.Load(); n < 2+i {
+			t.Errorf("River worked %d times", n)
 		}
 	}
 	if n := sent.Sent("o-17"); n != 1 {

@@ -16,12 +16,20 @@ import (
 	"github.com/onceward/onceward/internal/enginetest"
 )
 
-// send is the activity of the example: it sends a parcel, and loses the answer.
+// send is the activity of the example: it sends a parcel, and loses the answer. What
+// was sent is not known until Temporal tries it again.
 func send(ledger *onceward.Ledger, sent *enginetest.Parcels) func(context.Context, string) (oncetemporal.Done[string], error) {
-	return oncetemporal.Activity(ledger, time.Second, func(order string) (onceward.Intent, error) { return enginetest.Intent(order), nil },
+	once := oncetemporal.Activity(ledger, time.Second, func(order string) (onceward.Intent, error) { return enginetest.Intent(order), nil },
 		func(_ context.Context, _ *onceward.Call, order string) (string, string, error) {
 			return "", "", sent.Send(order)
 		})
+	sent.Hide()
+	return func(ctx context.Context, order string) (oncetemporal.Done[string], error) {
+		if activity.GetInfo(ctx).Attempt > 1 {
+			sent.Show()
+		}
+		return once(ctx, order)
+	}
 }
 
 // place is the workflow: one activity, tried until it is settled.

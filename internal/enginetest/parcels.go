@@ -21,8 +21,21 @@ const Tool onceward.ToolName = "parcels.send"
 
 // Parcels are the effects. The zero value has none; it is safe for concurrent use.
 type Parcels struct {
-	mu   sync.Mutex
-	sent []string // the orders
+	mu     sync.Mutex
+	sent   []string // the orders
+	hidden bool
+}
+
+// Hide makes every look-up fail until Show: what was sent is not known.
+func (p *Parcels) Hide() { p.hide(true) }
+
+// Show lets look-ups find what was sent.
+func (p *Parcels) Show() { p.hide(false) }
+
+func (p *Parcels) hide(hidden bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.hidden = hidden
 }
 
 // Send sends a parcel, and loses the answer.
@@ -69,6 +82,12 @@ func (p *Parcels) look(_ context.Context, c *onceward.Call) (found []onceward.Fo
 	order, err := orderOf(c.Input)
 	if err != nil {
 		return nil, err
+	}
+	p.mu.Lock()
+	hidden := p.hidden
+	p.mu.Unlock()
+	if hidden {
+		return nil, errors.New("no connection")
 	}
 	for range p.Sent(order) {
 		found = append(found, onceward.FoundEffect{Reference: order, Ours: true})
