@@ -146,10 +146,10 @@ func (x *exchange) write(r *onceward.Result) {
 }
 
 // stream hands an answer on while it comes. One that ends early is cut here too:
-// a cut stream must never look like a whole one.
-func (x *exchange) stream(s *sink, id onceward.OperationID, status int, header []onceward.HeaderField) {
-	if !id.IsZero() {
-		x.mark(id, 0, onceward.DecisionFresh)
+// a cut stream must never look like a whole one. op is nil where it is none's.
+func (x *exchange) stream(s *sink, op *onceward.Operation, status int, header []onceward.HeaderField) {
+	if op != nil {
+		x.mark(op.ID, op.Attempt(), onceward.DecisionFresh)
 	}
 	x.copyHeader(header)
 	x.w.Header().Set("Cache-Control", "no-store")

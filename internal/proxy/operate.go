@@ -95,14 +95,18 @@ func (x *exchange) ask(in onceward.Intent, ids []onceward.OperationID) error {
 	for {
 		select {
 		case <-s.moved:
-			if status, header, live := s.streaming(); live && x.mayHear(ids[0]) {
-				x.stream(s, ids[0], status, header)
-				return nil
+			if status, header, live := s.streaming(); live {
+				if op := x.mayHear(ids[0]); op != nil {
+					x.stream(s, op, status, header)
+					return nil
+				}
 			}
 		case t := <-done:
-			if status, header, live := s.streaming(); live && x.mayHear(ids[0]) {
-				x.stream(s, ids[0], status, header)
-				return nil
+			if status, header, live := s.streaming(); live {
+				if op := x.mayHear(ids[0]); op != nil {
+					x.stream(s, op, status, header)
+					return nil
+				}
 			}
 			if t.err != nil {
 				return t.err
@@ -116,12 +120,15 @@ func (x *exchange) ask(in onceward.Intent, ids []onceward.OperationID) error {
 	}
 }
 
-// mayHear reports whether the answer of an operation may be handed on while it
-// comes: another attempt may be heard by whoever waits then, and it is not his
-// operation. What cannot be looked up is answered from the record.
-func (x *exchange) mayHear(id onceward.OperationID) bool {
+// mayHear returns the operation whose answer may be handed on while it comes;
+// nil: it may not, for another attempt may be heard by whoever waits then, and it
+// is not his operation. What cannot be looked up is answered from the record.
+func (x *exchange) mayHear(id onceward.OperationID) *onceward.Operation {
 	op, err := x.opts.Ledger.Get(x.req.Context(), x.who, id, 0)
-	return err == nil && x.who.SeesResult(op)
+	if err != nil || !x.who.SeesResult(op) {
+		return nil
+	}
+	return op
 }
 
 // body reads the request's body; nil if it is empty.

@@ -176,12 +176,12 @@ func (x *exchange) passWrite(body []byte) error {
 		select {
 		case <-s.moved:
 			if status, header, live := s.streaming(); live {
-				x.stream(s, onceward.OperationID{}, status, header)
+				x.stream(s, nil, status, header)
 				return nil
 			}
 		case ev := <-done:
 			if status, header, live := s.streaming(); live {
-				x.stream(s, onceward.OperationID{}, status, header)
+				x.stream(s, nil, status, header)
 				return nil
 			}
 			return x.passedAnswer(&ev, s)

@@ -124,6 +124,9 @@ func TestAStreamIsPassedThroughWhileItComesAndReplayedWhole(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer res.Body.Close()
+	if op := res.Header.Get("Onceward-Operation"); op == "" || res.Header.Get("Onceward-Attempt") != op+".1" || res.Header.Get("Onceward-Decision") != "fresh" {
+		t.Errorf("the stream is marked %v", res.Header)
+	}
 	lines := bufio.NewReader(res.Body)
 	if line, err := lines.ReadString('\n'); line != "data: one\n" || err != nil {
 		t.Fatalf("the first event before the second was made: %q %v", line, err)
