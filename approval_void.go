@@ -131,7 +131,7 @@ func (l *Ledger) inputOf(ctx context.Context, in *Intent, op *Operation) ([]byte
 	switch {
 	case err != nil:
 		return nil, err
-	case op.Input != nil && first.Info().Policy.KeepInput.whole():
+	case op.Input != nil && first.Info().Policy.KeepInput.Whole():
 		return op.Input, nil
 	case in.Input == nil:
 		return nil, nil

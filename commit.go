@@ -130,7 +130,7 @@ func record(before, after *Operation, f fact, version int64, at time.Time) Recor
 	if f.evidence != nil {
 		ev := *f.evidence
 		ev.Body = ev.Body[:min(len(ev.Body), RecordBodyBytes)]
-		if _, done := f.event.(AttemptDone); done && !before.Policy.KeepResult.whole() {
+		if _, done := f.event.(AttemptDone); done && !before.Policy.KeepResult.Whole() {
 			ev.Body = nil // no more of an answer that the result does not keep
 		}
 		ev.Header, ev.Warning = ReplayableHeader(ev.Header), ""

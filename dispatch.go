@@ -207,7 +207,7 @@ func (i *ToolInfo) kept(r *Result) *Result {
 	switch {
 	case int64(len(k.Body)) > most:
 		k.Body, k.BodyKept = nil, false
-	case !i.KeepResult.whole():
+	case !i.KeepResult.Whole():
 		k.Body, k.BodyKept = i.KeepResult.apply(k.Body), false
 	case k.Body == nil:
 		k.Body = []byte{} // kept and empty

@@ -28,7 +28,7 @@ func (l *Ledger) Fork(ctx context.Context, p Principal, id OperationID, key Key,
 	in := Intent{Principal: p, Tool: op.Tool, Input: input, ForkKey: ForkKey(op.Key, key), Run: op.Run, joined: true, decidedBy: op.DecidedBy,
 		CorrelationID: op.CorrelationID, TraceParent: op.TraceParent, Wait: wait, Reason: reason, Documents: op.Documents}
 	if in.Input == nil {
-		if op.Input == nil || !t.Info().Policy.KeepInput.whole() {
+		if op.Input == nil || !t.Info().Policy.KeepInput.Whole() {
 			return l.forkAgain(ctx, &in, op, t)
 		}
 		in.Input = op.Input

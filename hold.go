@@ -33,7 +33,8 @@ const HoldsMax = 1000
 // HoldStore keeps legal holds. Its methods are safe for concurrent use and return
 // the errors of [Store].
 type HoldStore interface {
-	// PutHold stores a new hold and notes the events in the same transaction.
+	// PutHold stores a new hold and notes the events in the same transaction. One
+	// that stands already stays as it is, and nothing is noted.
 	PutHold(ctx context.Context, h Hold, notes ...AuditEvent) error
 	// Holds returns every hold of every tenant, oldest first.
 	Holds(ctx context.Context) ([]Hold, error)
@@ -173,15 +174,18 @@ func (l *Ledger) LiftHold(ctx context.Context, p Principal, id HoldID, reason st
 	if err != nil {
 		return nil, err
 	}
-	for i := range own {
-		if own[i].ID != id {
-			continue
-		}
-		note := NewAuditEvent(AuditEvent{Tenant: p.Tenant, Actor: p.String(), Action: AuditHoldLifted, Subject: string(id), Reason: reason, Detail: own[i].scope()})
-		if _, err := l.store.LiftHold(ctx, p.Tenant, id, note); err != nil {
-			return nil, fmt.Errorf("lift hold %s: %w", id, err)
-		}
-		return &own[i], nil
+	none := &Error{Code: CodeHoldNotFound, Op: "lift hold", Message: "no such hold", Hint: "onceward hold list shows those that stand"}
+	i := slices.IndexFunc(own, func(h Hold) bool { return h.ID == id })
+	if i < 0 {
+		return nil, none
 	}
-	return nil, &Error{Code: CodeHoldNotFound, Op: "lift hold", Message: "no such hold", Hint: "onceward hold list shows those that stand"}
+	note := NewAuditEvent(AuditEvent{Tenant: p.Tenant, Actor: p.String(), Action: AuditHoldLifted, Subject: string(id), Reason: reason, Detail: own[i].scope()})
+	lifted, err := l.store.LiftHold(ctx, p.Tenant, id, note)
+	if err != nil {
+		return nil, fmt.Errorf("lift hold %s: %w", id, err)
+	}
+	if !lifted { // another was faster
+		return nil, none
+	}
+	return &own[i], nil
 }

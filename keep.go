@@ -3,11 +3,12 @@ package onceward
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"io"
 )
 
-// whole reports whether what is kept is what came.
-func (k Keep) whole() bool { return k == KeepFull || k == KeepEncrypted }
+// Whole reports whether what is kept is what came.
+func (k Keep) Whole() bool { return k == KeepFull || k == KeepEncrypted }
 
 // apply returns what stays of a canonical input, or of an answer's body. Of what
 // is not JSON nothing is left where values are not kept.
@@ -24,7 +25,7 @@ func (k Keep) apply(input []byte) []byte {
 		if d.Decode(&v) != nil {
 			return nil
 		}
-		if _, err := d.Token(); err != io.EOF { //nolint:errorlint // the decoder returns it as it is
+		if _, err := d.Token(); !errors.Is(err, io.EOF) {
 			return nil
 		}
 		out, err := json.Marshal(redact(v))

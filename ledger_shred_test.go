@@ -145,6 +145,27 @@ func TestWhatADeadProcessLeftIsSentAgainByteForByte(t *testing.T) {
 	}, sealing(t, ring(t, key)))
 }
 
+// cutSealer gives up after the first step of a rotation.
+type cutSealer struct {
+	onceward.Sealer
+	steps int
+}
+
+func (s *cutSealer) Rotate(context.Context, int) (int, bool, error) {
+	if s.steps++; s.steps > 1 {
+		return 0, false, onceward.Errorf(onceward.CodeLedgerUnavailable, "gone")
+	}
+	return 2, true, nil
+}
+
+func TestARotationThatIsCutIsNotedAsFarAsItCame(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, encrypted(onceward.EffectUnsafeWrite), sealing(t, ring(t, sealed.NewMasterKey())), func(o *onceward.Options) { o.Sealer = &cutSealer{Sealer: o.Sealer} })
+	_, err := w.ledger.RotateKeys(t.Context(), onceward.LocalPrincipal())
+	wantCode(t, err, onceward.CodeLedgerUnavailable)
+	w.notedBecause(onceward.AuditKeysRotated, "")
+}
+
 func TestMasterKeysAreRotatedWhileTheLedgerServes(t *testing.T) {
 	t.Parallel()
 	older, newer := sealed.NewMasterKey(), sealed.NewMasterKey()

@@ -28,13 +28,10 @@ func (l *Ledger) ShredSubject(ctx context.Context, p Principal, subject, reason 
 	if reason = strings.TrimSpace(reason); reason == "" {
 		return nil, &Error{Code: CodeEvidenceRequired, Op: "shred subject", Message: "a reason is missing", Hint: "say why, for the audit trail"}
 	}
-	if subject == "" || len(subject) > DataSubjectBytesMax {
-		return nil, Errorf(CodeInvalidRequest, "the subject is empty, or longer than %d bytes", DataSubjectBytesMax)
+	if subject == "" {
+		return nil, Errorf(CodeInvalidRequest, "the subject is empty")
 	}
-	if l.opts.Sealer == nil {
-		return nil, keysMissing()
-	}
-	id, err := l.opts.Sealer.Name(ctx, p.Tenant, subject)
+	id, err := l.subjectNamed(ctx, p.Tenant, subject)
 	if err != nil {
 		return nil, fmt.Errorf("shred subject: %w", err)
 	}
@@ -140,21 +137,20 @@ func (l *Ledger) RotateKeys(ctx context.Context, p Principal) (*KeyRotation, err
 		return nil, keysMissing()
 	}
 	r := &KeyRotation{Masters: l.opts.Sealer.Masters()}
-	for more := true; more; {
+	var err error
+	for more := true; more && err == nil; {
 		var n int
-		var err error
 		n, more, err = l.opts.Sealer.Rotate(ctx, rotateBatch)
 		r.Rotated += n
-		if err != nil {
-			return nil, fmt.Errorf("rotate keys: %w", err)
-		}
 	}
-	var err error
+	if r.Rotated > 0 { // as far as it came
+		l.note(ctx, AuditEvent{Tenant: p.Tenant, Actor: p.String(), Action: AuditKeysRotated, Subject: r.Masters[0], Detail: fmt.Sprintf("%d data keys", r.Rotated)})
+	}
+	if err != nil {
+		return nil, fmt.Errorf("rotate keys: %w", err)
+	}
 	if r.Uses, err = l.store.MasterUses(ctx); err != nil {
 		return nil, fmt.Errorf("count data keys: %w", err)
-	}
-	if r.Rotated > 0 {
-		l.note(ctx, AuditEvent{Tenant: p.Tenant, Actor: p.String(), Action: AuditKeysRotated, Subject: r.Masters[0], Detail: fmt.Sprintf("%d data keys", r.Rotated)})
 	}
 	return r, nil
 }
@@ -214,10 +210,12 @@ func (l *Ledger) subjectOf(ctx context.Context, t Tenant, name string) (SubjectI
 
 // subjectNamed is the ID of a subject; empty for none.
 func (l *Ledger) subjectNamed(ctx context.Context, t Tenant, subject string) (SubjectID, error) {
-	if subject == "" {
+	switch {
+	case subject == "":
 		return "", nil
-	}
-	if l.opts.Sealer == nil {
+	case len(subject) > DataSubjectBytesMax:
+		return "", Errorf(CodeInvalidRequest, "the subject is longer than %d bytes", DataSubjectBytesMax)
+	case l.opts.Sealer == nil:
 		return "", keysMissing()
 	}
 	return l.opts.Sealer.Name(ctx, t, subject)

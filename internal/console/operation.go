@@ -126,7 +126,7 @@ func (p *page) offers(op *onceward.Operation, v *operationView) {
 	v.MayLookUp = p.may(onceward.ActionReconcile) && op.Policy.HasProbe && op.OpenAttempts() > 0
 	v.MayReplay = p.may(onceward.ActionReplay) && (ended || op.State == onceward.StateNeedsReview || op.State == onceward.StateOutcomeUnknown)
 	v.MayComment = p.may(onceward.ActionWorkReviews) && (ended || op.State == onceward.StateNeedsReview || op.State == onceward.StateAwaitingApproval || op.State == onceward.StateOutcomeUnknown)
-	v.MayFork, v.ForkInput = p.may(onceward.ActionFork) && op.State.Terminal() && !op.Retired, op.Input == nil || op.Policy.KeepInput != onceward.KeepFull
+	v.MayFork, v.ForkInput = p.may(onceward.ActionFork) && op.State.Terminal() && !op.Retired, op.Input == nil || !op.Policy.KeepInput.Whole()
 	v.MayReview = p.may(onceward.ActionReadReviews) && len(op.Answers()) > 0
 	v.MayApprove = p.may(onceward.ActionReadApprovals) && op.ApprovalNeeded
 }

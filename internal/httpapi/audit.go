@@ -2,8 +2,6 @@ package httpapi
 
 import (
 	"encoding/base64"
-	"encoding/binary"
-	"hash/crc32"
 	"net/http"
 	"strconv"
 	"time"
@@ -76,6 +74,11 @@ func (c *call) time(name string) (time.Time, error) {
 	if !given {
 		return time.Time{}, nil
 	}
+	return parseTime(name, s)
+}
+
+// parseTime reads the time that a member or a parameter of that name gives.
+func parseTime(name, s string) (time.Time, error) {
 	t, err := time.Parse(time.RFC3339, s)
 	if err != nil {
 		return time.Time{}, onceward.Errorf(onceward.CodeInvalidRequest, "%s is not a time as 2026-01-02T15:04:05Z", name)
@@ -129,37 +132,6 @@ func auditEvent(l *onceward.AuditLine) AuditEvent {
 		}
 	}
 	return e
-}
-
-// An audit cursor is a place in both tables, and in a commit, in the form of a
-// cursor.
-const (
-	auditCursorFormat = 3
-	auditCursorBytes  = 1 + 4*8 + 4 + 4
-)
-
-func encodeAuditCursor(c onceward.AuditCursor) string {
-	b := append(make([]byte, 0, auditCursorBytes), auditCursorFormat)
-	for _, p := range [...]onceward.AuditPlace{c.Journal, c.Events} {
-		b = binary.BigEndian.AppendUint64(b, p.Xid)
-		b = binary.BigEndian.AppendUint64(b, uint64(p.Position))
-	}
-	b = binary.BigEndian.AppendUint32(b, uint32(c.Taken)) // #nosec G115 -- of one commit
-	return base64.RawURLEncoding.EncodeToString(binary.BigEndian.AppendUint32(b, crc32.ChecksumIEEE(b)))
-}
-
-func decodeAuditCursor(s string) (c onceward.AuditCursor, err error) {
-	b, err := base64.RawURLEncoding.Strict().DecodeString(s)
-	sum := auditCursorBytes - 4
-	ours := err == nil && base64.RawURLEncoding.EncodeToString(b) == s // the decoder skips line ends
-	if !ours || len(b) != auditCursorBytes || b[0] != auditCursorFormat || binary.BigEndian.Uint32(b[sum:]) != crc32.ChecksumIEEE(b[:sum]) {
-		return c, &onceward.Error{Code: onceward.CodeCursorInvalid, Message: "after is not a cursor of the audit trail", Hint: "use the member next of the page before, as it stands"}
-	}
-	at := func(i int) uint64 { return binary.BigEndian.Uint64(b[1+8*i:]) }
-	c.Journal = onceward.AuditPlace{Xid: at(0), Position: int64(at(1))}
-	c.Events = onceward.AuditPlace{Xid: at(2), Position: int64(at(3))}
-	c.Taken = int(binary.BigEndian.Uint32(b[1+4*8:]))
-	return c, nil
 }
 
 // listCheckpoints is GET /v1/audit/checkpoints.

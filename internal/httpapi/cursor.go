@@ -10,15 +10,57 @@ import (
 	"github.com/onceward/onceward"
 )
 
+// A cursor is a place in the order of a list, as text that nobody is meant to
+// take apart: a format, the place, and a sum that tells a cut or invented one.
+const (
+	cursorFormat = 1 + iota
+	reviewCursorFormat
+	auditCursorFormat
+	asideCursorFormat
+)
+
+// writeCursor adds the sum to a format and a place.
+func writeCursor(b []byte) string {
+	return base64.RawURLEncoding.EncodeToString(binary.BigEndian.AppendUint32(b, crc32.ChecksumIEEE(b)))
+}
+
+// readCursor returns the place of a cursor: so many bytes, or more of them where
+// it is open to more.
+func readCursor(s string, format byte, size int, open bool) ([]byte, error) {
+	b, err := base64.RawURLEncoding.Strict().DecodeString(s)
+	sum := len(b) - 4
+	ours := err == nil && base64.RawURLEncoding.EncodeToString(b) == s // the decoder skips line ends
+	if !ours || sum < 1+size || !open && sum > 1+size || b[0] != format || binary.BigEndian.Uint32(b[sum:]) != crc32.ChecksumIEEE(b[:sum]) {
+		return nil, &onceward.Error{Code: onceward.CodeCursorInvalid, Message: "after is not a cursor of this list", Hint: "use the member next of the page before, as it stands"}
+	}
+	return b[1:sum], nil
+}
+
+// encodeCursor makes a cursor of what is listed by time of creation: the time in
+// microseconds, and an ID.
+func encodeCursor(c onceward.Cursor) string {
+	b := binary.BigEndian.AppendUint64([]byte{cursorFormat}, uint64(c.CreatedAt.UnixMicro()))
+	return writeCursor(append(b, c.ID[:]...))
+}
+
+func decodeCursor(s string) (out onceward.Cursor, err error) {
+	b, err := readCursor(s, cursorFormat, 8+len(out.ID), false)
+	if err == nil {
+		out.CreatedAt = time.UnixMicro(int64(binary.BigEndian.Uint64(b))).UTC()
+		out.ID = onceward.OperationID(b[8:])
+	}
+	return out, err
+}
+
 // encodeReviewCursor makes a cursor of the review queue, whose order begins with
-// the deadline.
+// the deadline: a second cursor after a point.
 func encodeReviewCursor(c onceward.ReviewCursor) string {
 	due := int64(0)
 	if !c.Due.IsZero() {
 		due = c.Due.UnixMicro()
 	}
 	b := binary.BigEndian.AppendUint64([]byte{reviewCursorFormat}, uint64(due))
-	return encodeCursor(onceward.Cursor{CreatedAt: c.CreatedAt, ID: c.ID}) + "." + base64.RawURLEncoding.EncodeToString(b)
+	return encodeCursor(onceward.Cursor{CreatedAt: c.CreatedAt, ID: c.ID}) + "." + writeCursor(b)
 }
 
 func decodeReviewCursor(s string) (out onceward.ReviewCursor, err error) {
@@ -27,76 +69,51 @@ func decodeReviewCursor(s string) (out onceward.ReviewCursor, err error) {
 	if err != nil {
 		return out, err
 	}
-	b, err := base64.RawURLEncoding.Strict().DecodeString(deadline)
-	if err != nil || len(b) != 9 || b[0] != reviewCursorFormat || base64.RawURLEncoding.EncodeToString(b) != deadline {
-		return out, &onceward.Error{Code: onceward.CodeCursorInvalid, Message: "after is not a cursor of this list", Hint: "use the member next of the page before, as it stands"}
+	b, err := readCursor(deadline, reviewCursorFormat, 8, false)
+	if err != nil {
+		return out, err
 	}
 	out.CreatedAt, out.ID = c.CreatedAt, c.ID
-	if due := int64(binary.BigEndian.Uint64(b[1:])); due != 0 {
+	if due := int64(binary.BigEndian.Uint64(b)); due != 0 {
 		out.Due = time.UnixMicro(due).UTC()
 	}
 	return out, nil
 }
 
-// reviewCursorFormat is the first byte of the part of a cursor that is particular
-// to the review queue.
-const reviewCursorFormat = 2
-
-// A cursor is a place in the order of a list, as text that nobody is meant to
-// take apart: format, creation time in microseconds, operation ID and a sum
-// that tells a cut or invented one.
-const (
-	cursorFormat = 1
-	cursorBytes  = 1 + 8 + len(onceward.OperationID{}) + 4
-)
-
-func encodeCursor(c onceward.Cursor) string {
-	b := make([]byte, 0, cursorBytes)
-	b = append(b, cursorFormat)
-	b = binary.BigEndian.AppendUint64(b, uint64(c.CreatedAt.UnixMicro()))
-	return seal(append(b, c.ID[:]...))
-}
-
-// seal writes a cursor with the sum of its bytes.
-func seal(b []byte) string {
-	return base64.RawURLEncoding.EncodeToString(binary.BigEndian.AppendUint32(b, crc32.ChecksumIEEE(b)))
-}
-
-// unseal reads the bytes of a cursor of a format. It has at least the given length.
-func unseal(s string, format byte, bytesMin int) ([]byte, error) {
-	b, err := base64.RawURLEncoding.Strict().DecodeString(s)
-	sum := len(b) - 4
-	ours := err == nil && base64.RawURLEncoding.EncodeToString(b) == s // the decoder skips line ends
-	if !ours || sum < bytesMin || b[0] != format || binary.BigEndian.Uint32(b[sum:]) != crc32.ChecksumIEEE(b[:sum]) {
-		return nil, &onceward.Error{Code: onceward.CodeCursorInvalid, Message: "after is not a cursor", Hint: "use the member next of the page before, as it stands"}
+// encodeAuditCursor makes a cursor of the audit trail: a place in both tables, and
+// in a commit.
+func encodeAuditCursor(c onceward.AuditCursor) string {
+	b := []byte{auditCursorFormat}
+	for _, p := range [...]onceward.AuditPlace{c.Journal, c.Events} {
+		b = binary.BigEndian.AppendUint64(b, p.Xid)
+		b = binary.BigEndian.AppendUint64(b, uint64(p.Position))
 	}
-	return b[:sum], nil
+	return writeCursor(binary.BigEndian.AppendUint32(b, uint32(c.Taken))) // #nosec G115 -- of one commit
 }
 
-func decodeCursor(s string) (onceward.Cursor, error) {
-	b, err := unseal(s, cursorFormat, cursorBytes-4)
-	if err != nil {
-		return onceward.Cursor{}, err
+func decodeAuditCursor(s string) (out onceward.AuditCursor, err error) {
+	b, err := readCursor(s, auditCursorFormat, 4*8+4, false)
+	if err == nil {
+		at := func(i int) uint64 { return binary.BigEndian.Uint64(b[8*i:]) }
+		out.Journal = onceward.AuditPlace{Xid: at(0), Position: int64(at(1))}
+		out.Events = onceward.AuditPlace{Xid: at(2), Position: int64(at(3))}
+		out.Taken = int(binary.BigEndian.Uint32(b[4*8:]))
 	}
-	at := time.UnixMicro(int64(binary.BigEndian.Uint64(b[1:]))).UTC()
-	return onceward.Cursor{CreatedAt: at, ID: onceward.OperationID(b[9 : cursorBytes-4])}, nil
+	return out, err
 }
 
-// asideCursorFormat is the first byte of a cursor of the outbox: a place in it, and
-// a sink's name.
-const asideCursorFormat = 3
-
+// encodeAsideCursor makes a cursor of the outbox: a place in it, and a sink's name.
 func encodeAsideCursor(c onceward.AsideCursor) string {
 	b := binary.BigEndian.AppendUint64([]byte{asideCursorFormat}, c.Place.Stamp)
 	b = binary.BigEndian.AppendUint64(b, uint64(c.Place.Position))
-	return seal(append(b, c.Sink...))
+	return writeCursor(append(b, c.Sink...))
 }
 
 func decodeAsideCursor(s string) (out onceward.AsideCursor, err error) {
-	b, err := unseal(s, asideCursorFormat, 17)
+	b, err := readCursor(s, asideCursorFormat, 2*8, true)
 	if err == nil {
-		out.Place = onceward.OutboxPlace{Stamp: binary.BigEndian.Uint64(b[1:]), Position: int64(binary.BigEndian.Uint64(b[9:]))}
-		out.Sink = string(b[17:])
+		out.Place = onceward.OutboxPlace{Stamp: binary.BigEndian.Uint64(b), Position: int64(binary.BigEndian.Uint64(b[8:]))}
+		out.Sink = string(b[2*8:])
 	}
 	return out, err
 }

@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"net/http"
-	"strconv"
 	"time"
 
 	"github.com/onceward/onceward"
@@ -58,7 +57,7 @@ var keyRoutes = []route{
 		Query: []param{
 			{Name: "subject", Schema: textSchema(), Doc: "Those of a subject, by name."},
 			{Name: "after", Schema: textSchema(), Doc: "The member next of the page before."},
-			{Name: "limit", Schema: map[string]any{"type": "integer", "minimum": 1, "maximum": onceward.DataKeyPageMax, "default": DefaultPage}, Doc: "The longest page."},
+			limitOf(onceward.DataKeyPageMax),
 		},
 		Answers: []answer{{http.StatusOK, KeyList{}, "A page. A last page may be empty."}}, Refusals: []onceward.Code{onceward.CodeKeysMissing},
 	},
@@ -85,13 +84,11 @@ func masterUses(uses []onceward.MasterUse) []MasterUse {
 
 // listKeys is GET /v1/keys.
 func listKeys(c *call) error {
-	limit, after := DefaultPage, onceward.DataKeyID{}
-	var err error
-	if s, given := c.param("limit"); given {
-		if limit, err = strconv.Atoi(s); err != nil {
-			return onceward.Errorf(onceward.CodeInvalidRequest, "limit is not a number from 1 to %d", onceward.DataKeyPageMax)
-		}
+	limit, err := c.limit(onceward.DataKeyPageMax)
+	if err != nil {
+		return err
 	}
+	var after onceward.DataKeyID
 	if s, given := c.param("after"); given {
 		if after, err = onceward.ParseDataKeyID(s); err != nil {
 			return err

@@ -112,8 +112,8 @@ func setHold(c *call) error {
 		if t.in == nil {
 			continue
 		}
-		if *t.out, err = time.Parse(time.RFC3339, *t.in); err != nil {
-			return onceward.Errorf(onceward.CodeInvalidRequest, "%s is not a time as 2026-01-02T15:04:05Z", t.name)
+		if *t.out, err = parseTime(t.name, *t.in); err != nil {
+			return err
 		}
 	}
 	h, err := c.ledger.SetHold(c.req.Context(), c.who, r)

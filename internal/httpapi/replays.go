@@ -79,7 +79,7 @@ var bulkRoutes = []route{
 		Summary: "List bulk replays, newest first, without what became of each operation.",
 		Query: []param{
 			{Name: "after", Schema: textSchema(), Doc: "The member next of the page before."},
-			{Name: "limit", Schema: map[string]any{"type": "integer", "minimum": 1, "maximum": onceward.BulkReplaysPage, "default": DefaultPage}, Doc: "How many at the most."},
+			limitOf(onceward.BulkReplaysPage),
 		},
 		Answers:  []answer{{http.StatusOK, BulkPage{}, "A page. A last page may be empty."}},
 		Refusals: []onceward.Code{onceward.CodeCursorInvalid},

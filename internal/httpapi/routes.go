@@ -79,9 +79,14 @@ var (
 	runParam           = param{Name: "run", Schema: textSchema(), Doc: "The run that it belongs to."}
 	decisionParam      = param{Name: "decision", Schema: textSchema(), Doc: "The decision that led to it."}
 	branchParam        = param{Name: "branch", Schema: textSchema(), Doc: "The branch on which the caller takes itself to be."}
-	limitParam         = param{Name: "limit", Schema: map[string]any{"type": "integer", "minimum": 1, "maximum": onceward.MaxPage, "default": DefaultPage}, Doc: "The longest page."}
+	limitParam         = limitOf(onceward.MaxPage)
 	correlationIDParam = param{Name: "correlation_id", Schema: textSchema(), Doc: "The business event that it belongs to."}
 )
+
+// limitOf is the parameter that limits a page to so many at the most.
+func limitOf(most int) param {
+	return param{Name: "limit", Schema: map[string]any{"type": "integer", "minimum": 1, "maximum": most, "default": DefaultPage}, Doc: "The longest page."}
+}
 
 var submitAnswers = []answer{
 	{http.StatusOK, OperationAnswer{}, "It has succeeded, now or earlier; or it was compensated."},

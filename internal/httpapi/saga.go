@@ -110,7 +110,7 @@ var sagaRoutes = []route{
 			{Name: "name", Schema: textSchema(), Doc: "Of this name."},
 			{Name: "state", Schema: enumSchema("saga_states"), Doc: "In this state."},
 			{Name: "after", Schema: textSchema(), Doc: "The member next of the page before."},
-			{Name: "limit", Schema: map[string]any{"type": "integer", "minimum": 1, "maximum": onceward.SagasPage, "default": DefaultPage}, Doc: "How many at the most."},
+			limitOf(onceward.SagasPage),
 		},
 		Answers:  []answer{{http.StatusOK, SagaPage{}, "A page. A last page may be empty."}},
 		Refusals: []onceward.Code{onceward.CodeCursorInvalid},

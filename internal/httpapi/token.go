@@ -75,7 +75,7 @@ var tokenRoutes = []route{
 		Summary: "List the tenant's tokens by ID, without secrets.",
 		Query: []param{
 			{Name: "after", Schema: textSchema(), Doc: "The member next of the page before."},
-			{Name: "limit", Schema: map[string]any{"type": "integer", "minimum": 1, "maximum": onceward.TokenPageMax, "default": DefaultPage}, Doc: "The longest page."},
+			limitOf(onceward.TokenPageMax),
 		},
 		Answers: []answer{{http.StatusOK, TokenPage{}, "A page. A last page may be empty."}},
 	},

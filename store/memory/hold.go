@@ -15,6 +15,9 @@ func (s *Store) PutHold(ctx context.Context, h onceward.Hold, notes ...onceward.
 		return err
 	}
 	return s.write(ctx, "store hold", func(d *data) error {
+		if _, stands := d.holds[h.ID]; stands {
+			return nil
+		}
 		h.From, h.Until, h.At = store.Stored(h.From), store.Stored(h.Until), store.Stored(h.At)
 		d.holds[h.ID] = h
 		d.note(notes)

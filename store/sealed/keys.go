@@ -204,13 +204,13 @@ func (k *keys) newest(ctx context.Context, o owner) (onceward.DataKeyID, []byte,
 	return row.ID, key, nil
 }
 
-// forget drops what is known of data keys.
+// forget drops what is known of data keys. It leaves the bytes to the collector:
+// somebody may be encrypting with them, and must not do so with zeros.
 func (k *keys) forget(ids []onceward.DataKeyID, o owner) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	delete(k.current, o)
 	for _, id := range ids {
-		clear(k.byID[id].key)
 		delete(k.byID, id)
 	}
 }

@@ -13,7 +13,7 @@ func (s *Store) PutHold(ctx context.Context, h onceward.Hold, notes ...onceward.
 		return err
 	}
 	return s.write(ctx, "store hold", func(c *conn) error {
-		err := c.exec(`INSERT INTO holds (id, tenant, operation, subject, tool, from_at, until_at, reason, by, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, func(b *binder) {
+		n, err := c.changed(`INSERT INTO holds (id, tenant, operation, subject, tool, from_at, until_at, reason, by, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`, func(b *binder) {
 			b.text(string(h.ID))
 			b.text(string(h.Tenant))
 			if h.Operation.IsZero() {
@@ -29,7 +29,7 @@ func (s *Store) PutHold(ctx context.Context, h onceward.Hold, notes ...onceward.
 			b.text(h.By)
 			b.time(h.At)
 		})
-		if err != nil {
+		if err != nil || n == 0 {
 			return err
 		}
 		return s.note(c, notes)

@@ -39,6 +39,9 @@ func (f *fixture) notedWrites() map[string]func(s onceward.Store, e onceward.Aud
 		"document": func(s onceward.Store, e onceward.AuditEvent) error {
 			return s.PutDocument(f.ctx, f.document("noted"), e)
 		},
+		"hold": func(s onceward.Store, e onceward.AuditEvent) error {
+			return s.PutHold(f.ctx, f.legalHold("hold_noted", 0), e)
+		},
 		"token": func(s onceward.Store, e onceward.AuditEvent) error {
 			t := f.someToken(77)
 			copy(t.Hash[:], e.ID[:]) // another secret each time
