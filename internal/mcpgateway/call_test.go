@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"reflect"
@@ -342,6 +343,50 @@ func TestCallerThatHangsUpEndsNeitherTheWriteNorItsRecord(t *testing.T) {
 			res := w.call(w.client(version, nil), tickets, `{"id":"a"}`, nil)
 			if res.IsError || w.provider.Writes() != 1 {
 				t.Errorf("%d writes, then %s", w.provider.Writes(), text(res))
+			}
+		})
+	}
+}
+
+func TestCallerThatIsGoneBeforeTheClaimLeavesNothing(t *testing.T) {
+	t.Parallel()
+	for path, name := range map[string]string{Path: "desk.create", Path + "/desk": "createTicket"} {
+		t.Run(path, func(t *testing.T) {
+			t.Parallel()
+			d, asked := &desk{}, make(chan struct{})
+			var once sync.Once
+			w := newBehind(t, http.HandlerFunc(func(rw http.ResponseWriter, req *http.Request) {
+				body, _ := io.ReadAll(req.Body)
+				if bytes.Contains(body, []byte(`"tools/list"`)) { // it lists its tools once it is known that the caller is gone
+					once.Do(func() { close(asked); <-req.Context().Done() })
+				}
+				req.Body = io.NopCloser(bytes.NewReader(body))
+				d.ServeHTTP(rw, req)
+			}), deskWrites)
+			ctx, hangUp := context.WithCancel(t.Context())
+			body := fmt.Sprintf(`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"_meta":{%s,"io.modelcontextprotocol/clientCapabilities":{}},"name":%q,"arguments":{"id":"a"}}}`, modernMeta, name)
+			req, err := http.NewRequestWithContext(ctx, http.MethodPost, w.server.URL+path, strings.NewReader(body))
+			w.must(err)
+			for h, value := range map[string]string{"Content-Type": "application/json", "Accept": "application/json, text/event-stream", "Mcp-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": name} {
+				req.Header.Set(h, value)
+			}
+			gone := make(chan error, 1)
+			go func() {
+				res, err := http.DefaultClient.Do(req)
+				if err == nil {
+					_ = res.Body.Close()
+				}
+				gone <- err
+			}()
+			<-asked
+			hangUp()
+			if err := <-gone; err == nil {
+				t.Error("the call was answered")
+			}
+			w.server.Close() // it waits until the call is over
+			ops, err := w.ledger.List(t.Context(), onceward.LocalPrincipal(), onceward.Filter{Tenant: "default", Limit: 10})
+			if err != nil || len(ops) != 0 || d.made() != 0 {
+				t.Errorf("%d operations and %d tickets are left, %v", len(ops), d.made(), err)
 			}
 		})
 	}
