@@ -64,6 +64,17 @@ func (s *MCPServer) Env() ([]string, error) {
 	return out, err
 }
 
+// SecretEnv names the command's variables that hold secrets.
+func (s *MCPServer) SecretEnv() []string {
+	var names []string
+	for i := range s.env {
+		if s.env[i].secret {
+			names = append(names, s.env[i].name)
+		}
+	}
+	return names
+}
+
 // Headers returns the header fields of every request, secrets included. They
 // are read anew each time, so that a rotated secret needs no restart.
 func (s *MCPServer) Headers() ([]onceward.HeaderField, error) { return s.render(s.headers) }
@@ -200,8 +211,10 @@ func (c *compiler) serverFields(fields *patterns, at string, valid func(string) 
 			continue
 		}
 		t, err := c.builder.compile(f.value, scopeHeader)
+		secret := false
 		if err == nil {
 			for _, p := range t.programs() {
+				secret = secret || len(p.uses.secret) > 0
 				if len(p.uses.input)+len(p.uses.operation) > 0 {
 					err = fmt.Errorf("a server is the same for every call: only env and secret stand here")
 				}
@@ -211,7 +224,7 @@ func (c *compiler) serverFields(fields *patterns, at string, valid func(string) 
 			c.fault(f.pattern.at, at+"."+f.name, err)
 			continue
 		}
-		out = append(out, headerTemplate{name: f.name, value: t})
+		out = append(out, headerTemplate{name: f.name, value: t, secret: secret})
 	}
 	return out
 }

@@ -52,6 +52,9 @@ func TestListedToolsOfAServerAreContracts(t *testing.T) {
 	if env, err := s.Env(); err != nil || strings.Join(env, " ") != "API_KEY=s3cr3t-token-value REGION=eu" || s.Command()[1] != "/data/eu" || s.Unlisted() != UnlistedToolsReview {
 		t.Errorf("the server has %v (%v), %v, %s", env, err, s.Command(), s.Unlisted())
 	}
+	if got := strings.Join(s.SecretEnv(), " "); got != "API_KEY" {
+		t.Errorf("the variables with secrets are %q", got)
+	}
 	write := tools["files.write_file"]
 	if write == nil || tools["files.get-sum"] == nil || tools["files.unlisted"] == nil || len(tools) != 3 {
 		t.Fatalf("the tools are %v", tools)

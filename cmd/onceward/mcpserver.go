@@ -36,7 +36,7 @@ type mcpServers struct {
 func (u *mcpServers) serve(servers []*contract.MCPServer) {
 	out := make([]mcpcall.Server, len(servers))
 	for i, s := range servers {
-		out[i] = mcpcall.Server{Name: s.Name(), Command: s.Command(), Dir: s.Dir(), Env: s.Env, URL: s.URL(), Headers: s.Headers}
+		out[i] = mcpcall.Server{Name: s.Name(), Command: s.Command(), Dir: s.Dir(), Env: s.Env, SecretEnv: s.SecretEnv(), URL: s.URL(), Headers: s.Headers}
 	}
 	u.client.Serve(out)
 	u.mu.Lock()

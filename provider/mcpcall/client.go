@@ -32,12 +32,13 @@ const (
 
 // Server says how one server is reached. Either Command or URL is given.
 type Server struct {
-	Name    string
-	Command []string
-	Dir     string                                 // empty: this program's
-	Env     func() ([]string, error)               // NAME=value, besides PATH and HOME; may be nil
-	URL     string                                 // of streamable HTTP
-	Headers func() ([]onceward.HeaderField, error) // credentials of ours, read anew each time; may be nil
+	Name      string
+	Command   []string
+	Dir       string                                 // empty: this program's
+	Env       func() ([]string, error)               // NAME=value, besides PATH and HOME; may be nil
+	SecretEnv []string                               // names of the variables that hold secrets: what a command says of them is not handed on
+	URL       string                                 // of streamable HTTP
+	Headers   func() ([]onceward.HeaderField, error) // credentials of ours, read anew each time; may be nil
 }
 
 // Options make a Client.
@@ -162,7 +163,7 @@ type upstream struct {
 	client *Client
 
 	mu      sync.Mutex
-	server  Server // Env and Headers under mu; everything else stays as it is
+	server  Server // Env, SecretEnv and Headers under mu; everything else stays as it is
 	session *session
 	opening chan struct{} // closed once whoever connects is done; nil: nobody does
 	listed  time.Time
@@ -185,7 +186,7 @@ func (u *upstream) sameAs(s *Server) bool {
 func (u *upstream) update(s Server) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.server.Env, u.server.Headers = s.Env, s.Headers
+	u.server.Env, u.server.SecretEnv, u.server.Headers = s.Env, s.SecretEnv, s.Headers
 }
 
 func (u *upstream) name() string { return u.server.Name }

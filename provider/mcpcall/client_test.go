@@ -1,7 +1,9 @@
 package mcpcall_test
 
 import (
+	"bytes"
 	"errors"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -211,6 +213,32 @@ func TestCommandThatHasOtherToolsIsListedAnew(t *testing.T) {
 	after, err := c.Definitions(t.Context(), "desk")
 	if err != nil || len(after) != 3 {
 		t.Errorf("the command lists %d tools: %v", len(after), err)
+	}
+}
+
+func TestCommandHandsNoCredentialOfOursBack(t *testing.T) {
+	t.Parallel()
+	const credential = `s3cr3t-"quoted"<key>`
+	var said bytes.Buffer
+	s := command(t, t.TempDir(), "")
+	env := s.Env
+	s.Env = func() ([]string, error) {
+		all, err := env()
+		return append(all, asSecret+"=Bearer "+credential), err
+	}
+	s.SecretEnv = []string{asSecret}
+	c := newClient(t, s, func(o *mcpcall.Options) {
+		o.Log = slog.New(slog.NewJSONHandler(&said, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	})
+	for _, text := range []string{"env", "refuse"} {
+		ev := c.Send(t.Context(), call("note", `{"text":"`+text+`"}`), write(5*time.Second))
+		if ev.Status != 200 || bytes.Contains(ev.Body, []byte("s3cr3t")) || !bytes.Contains(ev.Body, []byte("[redacted]")) {
+			t.Errorf("%s: answered %d %s", text, ev.Status, ev.Body)
+		}
+	}
+	c.Close() // the command has said everything
+	if log := said.String(); strings.Contains(log, "s3cr3t") || !strings.Contains(log, "my key is [redacted]") {
+		t.Errorf("the log says %s", log)
 	}
 }
 

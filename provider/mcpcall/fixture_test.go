@@ -3,6 +3,7 @@ package mcpcall_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -13,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/onceward/onceward"
@@ -23,6 +25,9 @@ import (
 // asCommand makes this test program a server on standard input and output that
 // keeps its books in the folder it names.
 const asCommand = "MCPCALL_TEST_BOOKS"
+
+// asSecret holds a credential of such a server, which it tells whoever asks.
+const asSecret = "MCPCALL_TEST_SECRET"
 
 func TestMain(m *testing.M) {
 	if books := os.Getenv(asCommand); books != "" {
@@ -98,6 +103,13 @@ func newServer(d *desk) *mcp.Server {
 		}
 		if d.die == "after" {
 			os.Exit(7)
+		}
+		if in.Text == "env" || in.Text == "refuse" {
+			_, _ = fmt.Fprintln(os.Stderr, "my key is", os.Getenv(asSecret))
+			in.Text += " " + os.Getenv(asSecret)
+		}
+		if strings.HasPrefix(in.Text, "refuse") {
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: in.Text}
 		}
 		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "noted <" + in.Text + ">"}}, StructuredContent: json.RawMessage(`{"n":1.50}`)}, nil
 	})

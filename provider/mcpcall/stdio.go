@@ -27,7 +27,7 @@ func (u *upstream) connectCommand(ctx context.Context) (*session, error) {
 	cmd.Dir = u.server.Dir
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME")}
 	u.mu.Lock()
-	env := u.server.Env
+	env, names := u.server.Env, u.server.SecretEnv
 	u.mu.Unlock()
 	if env != nil {
 		ours, err := env()
@@ -36,9 +36,10 @@ func (u *upstream) connectCommand(ctx context.Context) (*session, error) {
 		}
 		cmd.Env = append(cmd.Env, ours...)
 	}
-	cmd.Stderr = &lines{log: u.client.opts.Log, server: u.name()}
+	given := secretsOf(cmd.Env, names)
+	cmd.Stderr = &lines{log: u.client.opts.Log, server: u.name(), secrets: given}
 	alone(cmd)
-	t := &tap{Transport: &mcp.CommandTransport{Command: cmd, TerminateDuration: terminateWithin}}
+	t := &tap{Transport: &mcp.CommandTransport{Command: cmd, TerminateDuration: terminateWithin}, secrets: given}
 	opts := clientOptions()
 	opts.ToolListChangedHandler = func(context.Context, *mcp.ToolListChangedRequest) { u.changed() }
 	s, err := u.client.implementation(opts).Connect(ctx, t, nil)
@@ -69,8 +70,11 @@ func (u *upstream) changed() {
 	}
 }
 
-// tap is a transport that sees messages as they are.
-type tap struct{ mcp.Transport }
+// tap is a transport that sees messages as they are, but for credentials of ours.
+type tap struct {
+	mcp.Transport
+	secrets secrets
+}
 
 // Connect implements mcp.Transport.
 func (t *tap) Connect(ctx context.Context) (mcp.Connection, error) {
@@ -78,7 +82,7 @@ func (t *tap) Connect(ctx context.Context) (mcp.Connection, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &tapped{Connection: c, flying: map[string]*flight{}, in: make(chan incoming), stopped: make(chan jsonrpc.Message, 1), closed: make(chan struct{})}
+	out := &tapped{Connection: c, secrets: t.secrets, flying: map[string]*flight{}, in: make(chan incoming), stopped: make(chan jsonrpc.Message, 1), closed: make(chan struct{})}
 	go out.pump()
 	return out, nil
 }
@@ -86,6 +90,7 @@ func (t *tap) Connect(ctx context.Context) (mcp.Connection, error) {
 // tapped follows flights over a stream.
 type tapped struct {
 	mcp.Connection
+	secrets secrets
 	mu      sync.Mutex
 	flying  map[string]*flight   // by the ID of the request
 	in      chan incoming        // what the server says
@@ -104,6 +109,7 @@ type incoming struct {
 func (c *tapped) pump() {
 	for {
 		m, err := c.Connection.Read(context.Background()) // ended by Close
+		c.secrets.scrubMessage(m)
 		select {
 		case c.in <- incoming{m, err}:
 		case <-c.closed:
@@ -197,10 +203,11 @@ func key(id jsonrpc.ID) string { return fmt.Sprint(id.Raw()) }
 
 // lines logs what a command says, line by line.
 type lines struct {
-	log    *slog.Logger
-	server string
-	mu     sync.Mutex
-	rest   []byte
+	log     *slog.Logger
+	server  string
+	secrets secrets
+	mu      sync.Mutex
+	rest    []byte
 }
 
 // lineBytesMax is the longest line that is logged whole.
@@ -220,7 +227,7 @@ func (l *lines) Write(p []byte) (int, error) {
 		if i < 0 {
 			end = len(l.rest)
 		}
-		l.log.Debug("an MCP server says", "server", l.server, "line", string(l.rest[:min(end, lineBytesMax)]))
+		l.log.Debug("an MCP server says", "server", l.server, "line", string(l.secrets.scrub(l.rest[:min(end, lineBytesMax)])))
 		l.rest = append([]byte(nil), l.rest[min(end+1, len(l.rest)):]...)
 	}
 }
