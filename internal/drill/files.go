@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/onceward/onceward"
 )
 
 // The files that WriteFiles writes.
@@ -154,7 +156,7 @@ func (r *Report) writeHTML(w io.Writer) error {
 	if err := page.Execute(&b, r); err != nil {
 		return err
 	}
-	_, err := io.WriteString(w, visible(b.String()))
+	_, err := io.WriteString(w, onceward.Visible(b.String()))
 	return err
 }
 

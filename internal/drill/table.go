@@ -3,12 +3,11 @@ package drill
 import (
 	"fmt"
 	"io"
-	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
-	"unicode"
-	"unicode/utf8"
+
+	"github.com/onceward/onceward"
 )
 
 // WriteTable writes the report for a terminal.
@@ -24,7 +23,7 @@ func (r *Report) WriteTable(out io.Writer) error {
 		table(&b, r.rowsOf(t.Name))
 	}
 	r.words(&b)
-	_, err := io.WriteString(out, visible(b.String()))
+	_, err := io.WriteString(out, onceward.Visible(b.String()))
 	return err
 }
 
@@ -83,18 +82,3 @@ func orNone(list []string) string {
 func seconds(d time.Duration) string { return fmt.Sprintf("%.1fs", d.Seconds()) }
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
-
-// visible writes what a terminal or a page would obey, or not show, as an escape:
-// references are a provider's text.
-func visible(s string) string {
-	var b strings.Builder
-	for _, r := range s {
-		if r == utf8.RuneError || !unicode.IsPrint(r) && r != '\n' && r != '\t' {
-			escaped := strconv.QuoteToASCII(string(r))
-			b.WriteString(escaped[1 : len(escaped)-1])
-			continue
-		}
-		b.WriteRune(r)
-	}
-	return b.String()
-}
