@@ -98,10 +98,12 @@ func (l *Ledger) forkAgain(ctx context.Context, in *Intent, op *Operation, t Too
 	switch {
 	case err != nil:
 		return nil, err
-	case (fork == nil || fork.Retired && t.Info().Policy.KeyReusable) && op.Shredded:
-		return nil, &Error{Code: CodeShredded, Op: "fork operation", OperationID: op.ID, Message: "the first input was shredded", Hint: "give the input with the fork"}
 	case fork == nil || fork.Retired && t.Info().Policy.KeyReusable:
-		return nil, &Error{Code: CodeInvalidRequest, Op: "fork operation", OperationID: op.ID, Message: "the first input is not kept", Hint: "give the input with the fork"}
+		code, why := CodeInvalidRequest, "is not kept"
+		if op.Shredded {
+			code, why = CodeShredded, "was shredded"
+		}
+		return nil, &Error{Code: code, Op: "fork operation", OperationID: op.ID, Message: "the first input " + why, Hint: "give the input with the fork"}
 	case fork.Tenant != op.Tenant || fork.Tool != op.Tool || fork.Key != in.ForkKey:
 		return nil, &Error{Code: CodeKeyCollision, Op: "fork operation", OperationID: fork.ID, Message: "another identity has this operation ID"}
 	case fork.Retired:

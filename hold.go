@@ -46,7 +46,12 @@ type HoldStore interface {
 // covers reports whether the hold is over the operation.
 func (h *Hold) covers(op *Operation) bool {
 	return h.Tenant == op.Tenant && (h.Operation.IsZero() || h.Operation == op.ID) && (h.Subject == "" || h.Subject == op.Subject) &&
-		(h.Tool == "" || h.Tool == op.Tool) && !op.CreatedAt.Before(h.From) && (h.Until.IsZero() || op.CreatedAt.Before(h.Until))
+		(h.Tool == "" || h.Tool == op.Tool) && h.spans(op.CreatedAt)
+}
+
+// spans reports whether the hold is over what was created then.
+func (h *Hold) spans(created time.Time) bool {
+	return !created.Before(h.From) && (h.Until.IsZero() || created.Before(h.Until))
 }
 
 // holdOver is the first hold that covers an operation; nil: none does.
@@ -68,6 +73,14 @@ func heldSubject(holds []Hold, t Tenant, id SubjectID) *Hold {
 		}
 	}
 	return nil
+}
+
+// heldRun reports whether a hold covers everything of the run's tenant at its time.
+// One over operations holds the run by their records.
+func heldRun(holds []Hold, r *Run) bool {
+	return slices.ContainsFunc(holds, func(h Hold) bool {
+		return h.Tenant == r.Tenant && h.Operation.IsZero() && h.Subject == "" && h.Tool == "" && h.spans(r.CreatedAt)
+	})
 }
 
 func (h *Hold) refusal(doing string, id OperationID) error {

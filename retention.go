@@ -13,8 +13,9 @@ import (
 // RetireStep looks at most limit operations, oldest first from the cursor on. It
 // slims those whose contract's record time is over into tombstones, and drops
 // the tombstones whose time is over as well: their keys are free again. What a
-// legal hold covers stays, and what goes is exported before. It returns where to go on, zero at the end, and how many it slimmed and dropped.
-// What is not terminal never expires.
+// legal hold covers stays, and what goes is exported before. It returns where to go
+// on, zero at the end, and how many it slimmed and dropped. What is not terminal
+// never expires.
 func (l *Ledger) RetireStep(ctx context.Context, from Cursor, limit int) (next Cursor, done int, err error) {
 	ops, err := l.store.Aged(ctx, from, l.clock.now(), limit)
 	if err != nil || len(ops) == 0 {
@@ -160,7 +161,7 @@ func (l *Ledger) RetireRunsStep(ctx context.Context, from RunCursor, keep time.D
 		return RunCursor{}, 0, fmt.Errorf("list holds: %w", err)
 	}
 	for _, r := range runs {
-		if r.State != RunFinished || !r.FinishedAt.Before(over) || runHeld(holds, r) {
+		if r.State != RunFinished || !r.FinishedAt.Before(over) || heldRun(holds, r) {
 			continue
 		}
 		if known, err := l.knowsOperationOf(ctx, r); err != nil || known {
@@ -182,14 +183,6 @@ func (l *Ledger) RetireRunsStep(ctx context.Context, from RunCursor, keep time.D
 	}
 	last := runs[len(runs)-1]
 	return RunCursor{CreatedAt: last.CreatedAt, ID: last.ID}, done, nil
-}
-
-// runHeld reports whether a legal hold covers everything of the run's tenant at
-// its time. One over operations holds the run by their records.
-func runHeld(holds []Hold, r *Run) bool {
-	return slices.ContainsFunc(holds, func(h Hold) bool {
-		return h.Tenant == r.Tenant && h.Operation.IsZero() && h.Subject == "" && h.Tool == "" && !r.CreatedAt.Before(h.From) && (h.Until.IsZero() || r.CreatedAt.Before(h.Until))
-	})
 }
 
 // knowsOperationOf reports whether a record of any operation of the run is left;

@@ -238,7 +238,7 @@ func (l *Ledger) StartRun(ctx context.Context, in RunRequest) (*RunAnswer, error
 	}
 	r := Run{ID: id, Tenant: in.Principal.Tenant, Workflow: in.Workflow, Version: version, Rules: rules, TriggerKey: in.TriggerKey,
 		InputDigest: digest, Input: input, CorrelationID: in.CorrelationID, Actor: in.Principal.String(), State: RunOpen, Revision: 1, Token: newToken()}
-	if r.Subject, err = l.subjectOf(ctx, r.Tenant, in.Subject); err != nil {
+	if r.Subject, err = l.subjectNamed(ctx, r.Tenant, in.Subject); err != nil {
 		return nil, err
 	}
 	if r.CreatedAt, err = l.store.Now(ctx); err != nil {

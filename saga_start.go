@@ -46,7 +46,7 @@ func (l *Ledger) StartSaga(ctx context.Context, in SagaRequest) (*SagaAnswer, er
 	if err := l.checkSteps(in.Principal, s.Steps); err != nil {
 		return nil, err
 	}
-	if s.Subject, err = l.subjectOf(ctx, s.Tenant, in.Subject); err != nil {
+	if s.Subject, err = l.subjectNamed(ctx, s.Tenant, in.Subject); err != nil {
 		return nil, err
 	}
 	if err := l.startSagaRun(ctx, &in, s); err != nil {

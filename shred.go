@@ -3,7 +3,6 @@ package onceward
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 )
 
@@ -117,106 +116,4 @@ func (l *Ledger) sagasEnded(ctx context.Context, t Tenant, id SubjectID) error {
 		}
 	}
 	return nil
-}
-
-// KeyRotation is how far a rotation came.
-type KeyRotation struct {
-	Masters []string // the first of them wraps
-	Rotated int      // data keys that were wrapped anew just now
-	Uses    []MasterUse
-}
-
-// RotateKeys wraps every data key by the first master key. What the data keys
-// encrypt is not touched, and everything goes on meanwhile. Doing it again changes
-// nothing; once no data key is wrapped by a master key any more, it can go.
-func (l *Ledger) RotateKeys(ctx context.Context, p Principal) (*KeyRotation, error) {
-	if err := Authorize(p, ActionManageKeys); err != nil {
-		return nil, err
-	}
-	if !l.encrypts() {
-		return nil, keysMissing()
-	}
-	r := &KeyRotation{Masters: l.opts.Sealer.Masters()}
-	var err error
-	for more := true; more && err == nil; {
-		var n int
-		n, more, err = l.opts.Sealer.Rotate(ctx, rotateBatch)
-		r.Rotated += n
-	}
-	if r.Rotated > 0 { // as far as it came
-		l.note(ctx, AuditEvent{Tenant: p.Tenant, Actor: p.String(), Action: AuditKeysRotated, Subject: r.Masters[0], Detail: fmt.Sprintf("%d data keys", r.Rotated)})
-	}
-	if err != nil {
-		return nil, fmt.Errorf("rotate keys: %w", err)
-	}
-	if r.Uses, err = l.store.MasterUses(ctx); err != nil {
-		return nil, fmt.Errorf("count data keys: %w", err)
-	}
-	return r, nil
-}
-
-// rotateBatch is how many data keys are wrapped anew in a step.
-const rotateBatch = 500
-
-// MasterKeys says which master keys this process has, and which the ledger's data
-// keys are wrapped by.
-func (l *Ledger) MasterKeys(ctx context.Context, p Principal) (masters []string, uses []MasterUse, err error) {
-	if err := Authorize(p, ActionReadKeys); err != nil {
-		return nil, nil, err
-	}
-	if l.opts.Sealer != nil {
-		masters = slices.Clone(l.opts.Sealer.Masters())
-	}
-	if uses, err = l.store.MasterUses(ctx); err != nil {
-		return nil, nil, fmt.Errorf("count data keys: %w", err)
-	}
-	return masters, uses, nil
-}
-
-// DataKeyPageMax is the longest page of data keys.
-const DataKeyPageMax = 500
-
-// ListDataKeys returns a page of the tenant's data keys by ID, without what they
-// are wrapped in; with a subject's name, those of it.
-func (l *Ledger) ListDataKeys(ctx context.Context, p Principal, subject string, after DataKeyID, limit int) ([]DataKey, error) {
-	if err := Authorize(p, ActionReadKeys); err != nil {
-		return nil, err
-	}
-	if limit < 1 || limit > DataKeyPageMax {
-		return nil, Errorf(CodeInvalidRequest, "limit is not a number from 1 to %d", DataKeyPageMax)
-	}
-	id, err := l.subjectNamed(ctx, p.Tenant, subject)
-	if err != nil {
-		return nil, err
-	}
-	keys, err := l.store.ListDataKeys(ctx, p.Tenant, id, after, limit)
-	for i := range keys {
-		keys[i].Wrapped = nil
-	}
-	return keys, err
-}
-
-// encrypts reports whether the process has master keys.
-func (l *Ledger) encrypts() bool { return l.opts.Sealer != nil && len(l.opts.Sealer.Masters()) > 0 }
-
-// subjectOf is the ID of whoever a caller names as the subject of what it hands
-// over; empty for nobody.
-func (l *Ledger) subjectOf(ctx context.Context, t Tenant, name string) (SubjectID, error) {
-	if len(name) > DataSubjectBytesMax {
-		return "", Errorf(CodeInvalidRequest, "the subject is longer than %d bytes", DataSubjectBytesMax)
-	}
-	return l.subjectNamed(ctx, t, name)
-}
-
-// subjectNamed is the ID of a subject; empty for none.
-func (l *Ledger) subjectNamed(ctx context.Context, t Tenant, subject string) (SubjectID, error) {
-	switch {
-	case subject == "":
-		return "", nil
-	case len(subject) > DataSubjectBytesMax:
-		return "", Errorf(CodeInvalidRequest, "the subject is longer than %d bytes", DataSubjectBytesMax)
-	case l.opts.Sealer == nil:
-		return "", keysMissing()
-	}
-	return l.opts.Sealer.Name(ctx, t, subject)
 }

@@ -2,16 +2,15 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"log/slog"
 	"net/http/httptest"
 	"strconv"
 	"sync/atomic"
 
 	"github.com/onceward/onceward"
-	"github.com/onceward/onceward/committer"
 	"github.com/onceward/onceward/internal/httpapi"
-	"github.com/onceward/onceward/worker"
+	"github.com/onceward/onceward/internal/rig"
 )
 
 // counting counts the batches that reach a store, and the changes in them.
@@ -30,7 +29,6 @@ func (c *counting) Commit(ctx context.Context, batch []onceward.Change) (oncewar
 // guarded is a whole engine over one store: library and server.
 type guarded struct {
 	store  *counting
-	group  *committer.Committer
 	ledger *onceward.Ledger
 	http   *httptest.Server
 	stop   func()
@@ -38,35 +36,20 @@ type guarded struct {
 
 func newGuarded(ctx context.Context, s onceward.Store, p onceward.Provider, tools []onceward.Tool) (*guarded, error) {
 	g := &guarded{store: &counting{Store: s}}
-	registry := onceward.NewRegistry(g.store, nil)
-	if err := registry.Activate(ctx, tools, true); err != nil {
+	r, err := rig.New(ctx, onceward.Options{Store: g.store, Provider: p}, nil, tools...)
+	if err != nil {
 		return nil, err
 	}
-	g.group = committer.New(g.store, committer.Options{})
-	var err error
-	if g.ledger, err = onceward.New(onceward.Options{Store: g.store, Writer: g.group, Tools: registry, Provider: p}); err != nil {
-		return nil, err
-	}
-	if err := g.ledger.Start(ctx); err != nil {
-		return nil, err
-	}
-	log := slog.New(slog.DiscardHandler)
-	loops, cancel := context.WithCancel(ctx)
-	due := worker.NewDue(g.ledger, g.store, log)
-	wait := worker.Start(loops, onceward.SystemClock{}, log, due, worker.NewStranded(g.ledger), worker.NewSwitches(g.ledger))
+	g.ledger = r.Ledger
 	api, err := httpapi.New(httpapi.Options{Ledger: g.ledger})
 	if err != nil {
-		cancel()
-		return nil, err
+		return nil, errors.Join(err, r.Close(ctx))
 	}
+	r.Run(ctx)
 	g.http = httptest.NewServer(api)
 	g.stop = func() {
 		g.http.Close()
-		cancel()
-		wait()
-		due.Wait()
-		_ = g.ledger.Close(context.WithoutCancel(ctx))
-		g.group.Close()
+		_ = r.Close(ctx)
 	}
 	return g, nil
 }

@@ -42,6 +42,7 @@ func (s *shelf) Load(_ context.Context, ids []onceward.OperationID) ([]*onceward
 // A row that a newer release wrote, or that is damaged, fails its own reader; who
 // shared the query with it gets what he asked for.
 func TestRowThatCannotBeReadHarmsNoNeighbour(t *testing.T) {
+	t.Parallel()
 	for _, code := range []onceward.Code{onceward.CodeLedgerTooNew, onceward.CodeLedgerCorrupt} {
 		s := &shelf{unread: onceward.OperationID{9}, code: code, entered: make(chan struct{}, 64), release: make(chan struct{})}
 		c := committer.New(s, committer.Options{})

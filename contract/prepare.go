@@ -36,10 +36,10 @@ func (t *Tool) Prepare(in *onceward.Intent, generation onceward.Generation) (*on
 		return nil, err
 	}
 	out.Approval = t.needsApproval(v)
-	if out.SerialKey, err = t.serialKey(v); err != nil {
+	if out.SerialKey, err = t.serialBy.single(v, "spec.serialize_by", onceward.KeyBytesMax); err != nil {
 		return out, err
 	}
-	out.Subject, err = t.subjectOf(v)
+	out.Subject, err = t.subject.single(v, "spec.keep.subject", onceward.DataSubjectBytesMax)
 	return out, err
 }
 
@@ -151,33 +151,18 @@ func (t *Tool) needsApproval(v *variables) bool {
 	return needed || err != nil
 }
 
-// serialKey is the resource that the operation has to itself.
-func (t *Tool) serialKey(v *variables) (string, error) {
-	if t.serialBy == nil {
+// single is the value of an expression that stands for one name of at most so many
+// bytes; empty: the contract has no such expression.
+func (e *program) single(v *variables, path string, bytesMax int) (string, error) {
+	if e == nil {
 		return "", nil
 	}
-	s, err := t.serialBy.text(v)
+	s, err := e.text(v)
 	switch {
 	case err != nil:
-		return "", inputError("spec.serialize_by", err)
-	case s == "" || len(s) > onceward.KeyBytesMax:
-		return "", inputError("spec.serialize_by", fmt.Errorf("the value is empty or longer than %d bytes", onceward.KeyBytesMax))
-	}
-	return s, nil
-}
-
-// subjectOf is whose data an encrypted operation holds; empty: the contract names
-// nobody.
-func (t *Tool) subjectOf(v *variables) (string, error) {
-	if t.subject == nil {
-		return "", nil
-	}
-	s, err := t.subject.text(v)
-	switch {
-	case err != nil:
-		return "", inputError("spec.keep.subject", err)
-	case s == "" || len(s) > onceward.DataSubjectBytesMax:
-		return "", inputError("spec.keep.subject", fmt.Errorf("the value is empty or longer than %d bytes", onceward.DataSubjectBytesMax))
+		return "", inputError(path, err)
+	case s == "" || len(s) > bytesMax:
+		return "", inputError(path, fmt.Errorf("the value is empty or longer than %d bytes", bytesMax))
 	}
 	return s, nil
 }

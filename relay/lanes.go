@@ -3,6 +3,7 @@ package relay
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -126,11 +127,7 @@ func (o *round) offer(ctx context.Context, e *onceward.OutboxEvent) error {
 // offerAll publishes events of different keys.
 func (o *round) offerAll(ctx context.Context, to Batcher, events []*onceward.OutboxEvent) []error {
 	if err := o.offerable(ctx); err != nil {
-		all := make([]error, len(events))
-		for i := range all {
-			all[i] = err
-		}
-		return all
+		return slices.Repeat([]error{err}, len(events))
 	}
 	bounded, cancel := context.WithTimeout(ctx, o.relay.opts.Timeout)
 	defer cancel()

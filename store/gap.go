@@ -21,21 +21,38 @@ type gap struct {
 	Reason  string              `json:"reason"`
 }
 
-// EncodeGap is a gap's name and value.
-func EncodeGap(g onceward.Gap) (name, value string, err error) {
+// PutGap stores a gap by a store's own way to put a name and a value into meta.
+func PutGap(g onceward.Gap, put func(name, value string) error) error {
 	w := gap{Until: Micros(g.Until), Lost: g.Lost, Cleared: g.Cleared, By: g.By, Reason: g.Reason}
 	if !g.Since.IsZero() {
 		w.Since = Micros(g.Since)
 	}
 	text, err := json.Marshal(w)
 	if err != nil {
-		return "", "", fmt.Errorf("encode gap: %w", err)
+		return fmt.Errorf("encode gap: %w", err)
 	}
-	return fmt.Sprintf("%s%020d", GapPrefix, w.Until), string(text), nil
+	return put(fmt.Sprintf("%s%020d", GapPrefix, w.Until), string(text))
 }
 
-// DecodeGap reads what EncodeGap made.
-func DecodeGap(value string) (onceward.Gap, error) {
+// Gaps reads gaps by a store's own way to load the values that PutGap put, in the
+// order of their names.
+func Gaps(load func(values *[]string) error) ([]onceward.Gap, error) {
+	var values []string
+	if err := load(&values); err != nil {
+		return nil, err
+	}
+	var all []onceward.Gap
+	for _, v := range values {
+		g, err := decodeGap(v)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, g)
+	}
+	return all, nil
+}
+
+func decodeGap(value string) (onceward.Gap, error) {
 	var w gap
 	if err := json.Unmarshal([]byte(value), &w); err != nil {
 		return onceward.Gap{}, &onceward.Error{Code: onceward.CodeLedgerCorrupt, Op: "load gap", Message: "a stored gap cannot be read", Err: err}
@@ -45,17 +62,4 @@ func DecodeGap(value string) (onceward.Gap, error) {
 		g.Since = Time(w.Since)
 	}
 	return g, nil
-}
-
-// DecodeGaps reads gaps in order.
-func DecodeGaps(values []string) ([]onceward.Gap, error) {
-	var all []onceward.Gap
-	for _, v := range values {
-		g, err := DecodeGap(v)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, g)
-	}
-	return all, nil
 }

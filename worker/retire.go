@@ -14,10 +14,12 @@ type Retire struct {
 	from   onceward.Cursor // where the walk goes on; zero: it is over
 }
 
+// RetireBatch is how much a step of retention looks at.
+const RetireBatch = 500
+
 // Limits of retention.
 const (
-	retireBatch = 500
-	retireRest  = time.Hour // between two walks
+	retireRest = time.Hour // between two walks
 	// retireWait follows a batch in which nothing was over. Why: a walk of millions
 	// that are kept must cost nobody a processor, and an hour more or less is
 	// nothing to what is kept for days.
@@ -32,7 +34,7 @@ func (r *Retire) Name() string { return "retire" }
 
 // Step implements Loop: one batch of the walk.
 func (r *Retire) Step(ctx context.Context) (bool, error) {
-	next, done, err := r.ledger.RetireStep(ctx, r.from, retireBatch)
+	next, done, err := r.ledger.RetireStep(ctx, r.from, RetireBatch)
 	if err != nil {
 		return false, err
 	}

@@ -22,7 +22,7 @@ func (r *Runs) Name() string { return "runs" }
 
 // Step implements Loop: one batch of the walk.
 func (r *Runs) Step(ctx context.Context) (bool, error) {
-	next, _, err := r.ledger.RetireRunsStep(ctx, r.from, r.keep, retireBatch)
+	next, _, err := r.ledger.RetireRunsStep(ctx, r.from, r.keep, RetireBatch)
 	if err != nil {
 		return false, err
 	}

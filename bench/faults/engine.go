@@ -4,17 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/onceward/onceward"
-	"github.com/onceward/onceward/committer"
 	"github.com/onceward/onceward/contract"
+	"github.com/onceward/onceward/internal/rig"
 	"github.com/onceward/onceward/provider/httpcall"
 	"github.com/onceward/onceward/store/sqlite"
-	"github.com/onceward/onceward/worker"
 )
 
 // patience is how long a caller asks again for the end of its operation.
@@ -22,8 +20,9 @@ const patience = time.Minute
 
 // engine is a ledger in a file, with a replica that works and one that dies.
 type engine struct {
-	lives, dies *onceward.Ledger
-	stop        func() error
+	*rig.Rig // the replica that works
+	dies     *onceward.Ledger
+	stop     func() error
 }
 
 func openEngine(ctx context.Context, dir, origin string) (*engine, error) {
@@ -40,39 +39,28 @@ func openEngine(ctx context.Context, dir, origin string) (*engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	group, client := committer.New(store, committer.Options{}), httpcall.New(httpcall.Options{})
-	release := func() error { group.Close(); client.Close(); return store.Close() }
-	registry := onceward.NewRegistry(store, nil)
-	if err := registry.Activate(ctx, tools, true); err != nil {
-		return nil, errors.Join(err, release())
-	}
+	client := httpcall.New(httpcall.Options{})
+	release := func() error { client.Close(); return store.Close() }
 	e := &engine{}
-	opts := onceward.Options{Store: store, Writer: group, Tools: registry, Provider: client}
-	if e.lives, err = onceward.New(opts); err != nil {
+	if e.Rig, err = rig.New(ctx, onceward.Options{Store: store, Provider: client}, nil, tools...); err != nil {
 		return nil, errors.Join(err, release())
 	}
+	e.stop = func() error { return errors.Join(e.Close(ctx), release()) }
 	// The other replica gets as far as the provider's answer and not a step
 	// further. It has no loops: its heart stands still.
+	opts := e.Options
 	opts.CrashPoint = func(name string) {
 		if name == "dispatch.after_response" {
 			select {}
 		}
 	}
 	if e.dies, err = onceward.New(opts); err != nil {
-		return nil, errors.Join(err, release())
+		return nil, errors.Join(err, e.stop())
 	}
-	if err := errors.Join(e.lives.Start(ctx), e.dies.Start(ctx)); err != nil {
-		return nil, errors.Join(err, release())
+	if err := e.dies.Start(ctx); err != nil {
+		return nil, errors.Join(err, e.stop())
 	}
-	loops, cancel := context.WithCancel(ctx)
-	due := worker.NewDue(e.lives, store, slog.New(slog.DiscardHandler))
-	wait := worker.Start(loops, onceward.SystemClock{}, slog.New(slog.DiscardHandler), due, worker.NewStranded(e.lives), worker.NewSwitches(e.lives))
-	e.stop = func() error {
-		cancel()
-		wait()
-		due.Wait()
-		return errors.Join(e.lives.Close(context.WithoutCancel(ctx)), release())
-	}
+	e.Run(ctx)
 	return e, nil
 }
 
@@ -85,7 +73,7 @@ func (e *engine) handle(ctx context.Context, c *class, ref, words string, dies b
 		return saidNothing, err
 	}
 	for began := time.Now(); time.Since(began) < patience; {
-		a, err := e.lives.Submit(ctx, in)
+		a, err := e.Ledger.Submit(ctx, in)
 		if err != nil {
 			return saidFailed, err
 		}

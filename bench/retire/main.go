@@ -13,9 +13,10 @@ import (
 	"time"
 
 	"github.com/onceward/onceward"
-	"github.com/onceward/onceward/committer"
+	"github.com/onceward/onceward/internal/rig"
 	"github.com/onceward/onceward/store/postgres"
 	"github.com/onceward/onceward/store/sqlite"
+	"github.com/onceward/onceward/worker"
 )
 
 func main() {
@@ -63,24 +64,17 @@ func (b *bench) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	registry := onceward.NewRegistry(store, nil)
-	if err := registry.Activate(ctx, []onceward.Tool{b.tool}, true); err != nil {
+	r, err := rig.New(ctx, onceward.Options{Store: store, Provider: none{}}, nil, b.tool)
+	if err != nil {
 		return err
 	}
+	defer func() { err = errors.Join(err, r.Close(ctx)) }()
+	b.ledger = r.Ledger
 	began := time.Now()
 	if err := b.fill(ctx, store); err != nil {
 		return fmt.Errorf("fill the ledger: %w", err)
 	}
 	fmt.Printf("filled %d operations in %s\n", b.rows, time.Since(began).Round(time.Second))
-	group := committer.New(store, committer.Options{})
-	defer group.Close()
-	if b.ledger, err = onceward.New(onceward.Options{Store: store, Writer: group, Tools: registry, Provider: none{}}); err != nil {
-		return err
-	}
-	if err := b.ledger.Start(ctx); err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, b.ledger.Close(ctx)) }()
 	return b.measure(ctx)
 }
 
@@ -133,17 +127,17 @@ func (b *bench) ended(n int, at time.Time) onceward.Operation {
 }
 
 func (b *bench) measure(ctx context.Context) error {
-	before, err := b.serve(ctx, func(stop <-chan struct{}) error { return rest(stop, b.alone) })
+	before, err := b.serve(ctx, func() error { <-time.After(b.alone); return nil })
 	if err != nil {
 		return err
 	}
 	slimmed, began := 0, time.Now()
-	during, err := b.serve(ctx, func(<-chan struct{}) (err error) { slimmed, err = b.compact(ctx); return err })
+	during, err := b.serve(ctx, func() (err error) { slimmed, err = b.compact(ctx); return err })
 	if err != nil {
 		return err
 	}
 	took := time.Since(began)
-	after, err := b.serve(ctx, func(stop <-chan struct{}) error { return rest(stop, b.alone) })
+	after, err := b.serve(ctx, func() error { <-time.After(b.alone); return nil })
 	if err != nil {
 		return err
 	}
@@ -155,14 +149,10 @@ func (b *bench) measure(ctx context.Context) error {
 	return nil
 }
 
-// retireBatch is that of the background loop (worker.Retire).
-const retireBatch = 500
-
-// compact is what the background loop does, once through the ledger.
 func (b *bench) compact(ctx context.Context) (slimmed int, err error) {
 	began := time.Now()
 	for from := (onceward.Cursor{}); ; {
-		next, n, err := b.ledger.RetireStep(ctx, from, retireBatch)
+		next, n, err := b.ledger.RetireStep(ctx, from, worker.RetireBatch)
 		slimmed += n
 		if from = next; err != nil || next == (onceward.Cursor{}) || b.most > 0 && time.Since(began) > b.most {
 			return slimmed, err
@@ -172,7 +162,7 @@ func (b *bench) compact(ctx context.Context) (slimmed int, err error) {
 
 // serve lets the callers work as long as work lasts, and returns how long their
 // calls took, in order of length.
-func (b *bench) serve(ctx context.Context, work func(stop <-chan struct{}) error) ([]time.Duration, error) {
+func (b *bench) serve(ctx context.Context, work func() error) ([]time.Duration, error) {
 	stop, failed := make(chan struct{}), make(chan error, b.callers)
 	took := make([][]time.Duration, b.callers)
 	var callers sync.WaitGroup
@@ -194,7 +184,7 @@ func (b *bench) serve(ctx context.Context, work func(stop <-chan struct{}) error
 			}
 		})
 	}
-	err := work(stop)
+	err := work()
 	close(stop)
 	callers.Wait()
 	select {
@@ -205,14 +195,6 @@ func (b *bench) serve(ctx context.Context, work func(stop <-chan struct{}) error
 	all := slices.Concat(took...)
 	slices.Sort(all)
 	return all, err
-}
-
-func rest(stop <-chan struct{}, d time.Duration) error {
-	select {
-	case <-time.After(d):
-	case <-stop:
-	}
-	return nil
 }
 
 func at(sorted []time.Duration, share float64) time.Duration {

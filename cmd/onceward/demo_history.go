@@ -4,14 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"path/filepath"
 	"sync"
 	"time"
 
 	"github.com/onceward/onceward"
-	"github.com/onceward/onceward/committer"
 	"github.com/onceward/onceward/contract"
+	"github.com/onceward/onceward/internal/rig"
 	"github.com/onceward/onceward/provider/httpcall"
 	"github.com/onceward/onceward/store/sqlite"
 	"github.com/onceward/onceward/worker"
@@ -27,10 +26,9 @@ const historyHours = 7 * 24
 type history struct {
 	*demo
 	clock  *pastClock
-	store  onceward.Store
-	ledger *onceward.Ledger
-	due    *worker.Due
-	steps  []worker.Loop // after due: what else a server's workers would do
+	rig    *rig.Rig
+	ledger *onceward.Ledger // of the rig
+	steps  []worker.Loop    // after what is due: what else a server's workers would do
 	close  func() error
 
 	hour int
@@ -73,34 +71,25 @@ func (d *demo) openHistory(ctx context.Context) (h *history, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if h.store, err = sqlite.Open(ctx, d.ledgerFile(), sqlite.Options{Now: h.clock.Now}); err != nil {
+	store, err := sqlite.Open(ctx, d.ledgerFile(), sqlite.Options{Now: h.clock.Now})
+	if err != nil {
 		return nil, err
 	}
-	group := committer.New(h.store, committer.Options{Clock: h.clock})
-	h.close = func() error { group.Close(); return h.store.Close() }
-	log := slog.New(slog.DiscardHandler)
-	registry := onceward.NewRegistry(h.store, contract.Compiler(opts))
-	if err := registry.Activate(ctx, set.tools, false); err != nil {
-		return nil, errors.Join(err, h.close())
-	}
 	client := httpcall.New(httpcall.Options{Version: versionText()})
-	h.ledger, err = onceward.New(onceward.Options{Store: h.store, Writer: group, Tools: registry, Provider: pastProvider{client, h.clock}, Clock: h.clock, Log: log, CheckOutput: contract.CheckOutput})
+	release := func() error { client.Close(); return store.Close() }
+	h.rig, err = rig.New(ctx, onceward.Options{Store: store, Provider: pastProvider{client, h.clock}, Clock: h.clock, CheckOutput: contract.CheckOutput}, contract.Compiler(opts), set.tools...)
 	if err != nil {
-		return nil, errors.Join(err, h.close())
+		return nil, errors.Join(err, release())
 	}
-	closeStore := h.close
-	h.close = func() error { h.quiet(); return errors.Join(h.ledger.Close(context.WithoutCancel(ctx)), closeStore()) }
-	h.due = worker.NewDue(h.ledger, h.store, log)
-	auditor := &onceward.Auditor{Store: h.store, Now: h.store.Now, Actor: h.ledger.Owner()}
+	h.ledger = h.rig.Ledger
+	h.close = func() error { h.quiet(); return errors.Join(h.rig.Close(ctx), release()) }
+	auditor := &onceward.Auditor{Store: store, Now: store.Now, Actor: h.ledger.Owner()}
 	h.steps = []worker.Loop{worker.NewSwitches(h.ledger), worker.NewSagas(h.ledger), worker.NewReplays(h.ledger), worker.NewTally(h.ledger), worker.NewSeal(auditor)}
-	if err := h.ledger.Start(ctx); err != nil {
-		return nil, errors.Join(err, h.close())
-	}
 	return h, nil
 }
 
 func (h *history) quiet() {
-	h.due.Wait()
+	h.rig.Due.Wait()
 	h.ledger.WaitIdle()
 }
 
@@ -117,7 +106,7 @@ func (h *history) pass(ctx context.Context, d time.Duration) error {
 func (h *history) settle(ctx context.Context) error {
 	h.quiet()
 	for range 200 {
-		worked, err := h.due.Step(ctx)
+		worked, err := h.rig.Due.Step(ctx)
 		h.quiet()
 		for _, loop := range h.steps {
 			did, failed := loop.Step(ctx)

@@ -4,16 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"path/filepath"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/onceward/onceward"
+	"github.com/onceward/onceward/internal/rig"
 	"github.com/onceward/onceward/provider/httpcall"
 	"github.com/onceward/onceward/store/sqlite"
-	"github.com/onceward/onceward/worker"
 )
 
 // Tool sends a parcel for an order.
@@ -115,21 +114,14 @@ func (p *Parcels) Ledger(tb testing.TB) *onceward.Ledger {
 	must(err)
 	store, err := sqlite.Open(tb.Context(), filepath.Join(tb.TempDir(), "ledger.db"), sqlite.Options{})
 	must(err)
-	registry := onceward.NewRegistry(store, nil)
-	must(registry.Activate(tb.Context(), []onceward.Tool{function}, false))
-	ledger, err := onceward.New(onceward.Options{Store: store, Tools: registry, Provider: httpcall.New(httpcall.Options{})})
+	client := httpcall.New(httpcall.Options{})
+	r, err := rig.New(tb.Context(), onceward.Options{Store: store, Provider: client}, nil, function)
 	must(err)
-	must(ledger.Start(tb.Context()))
-	loops, stop := context.WithCancel(context.Background())
-	log := slog.New(slog.DiscardHandler)
-	due := worker.NewDue(ledger, store, log)
-	wait := worker.Start(loops, onceward.SystemClock{}, log, due, worker.NewStranded(ledger))
+	r.Run(context.WithoutCancel(tb.Context())) // which ends before the cleanups
 	tb.Cleanup(func() {
-		stop()
-		wait()
-		due.Wait()
-		_ = ledger.Close(context.Background())
+		must(r.Close(context.Background()))
+		client.Close()
 		must(store.Close())
 	})
-	return ledger
+	return r.Ledger
 }

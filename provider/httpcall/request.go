@@ -98,11 +98,11 @@ func requestTarget(u *url.URL) string {
 	if u.ForceQuery || u.RawQuery != "" {
 		path += "?" + u.RawQuery
 	}
-	return visible(path)
+	return percentEncoded(path)
 }
 
-// visible escapes what may not stand in a request line.
-func visible(s string) string {
+// percentEncoded escapes what may not stand in a request line.
+func percentEncoded(s string) string {
 	for i := range len(s) {
 		if s[i] <= ' ' || s[i] >= 0x7f {
 			return escapeFrom(s, i)

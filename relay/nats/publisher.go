@@ -27,31 +27,19 @@ type publisher struct {
 
 // Publish implements message.Publisher.
 func (p *publisher) Publish(topic string, messages ...*message.Message) error {
-	for _, m := range messages {
-		if err := p.PublishTogether(m.Context(), []relaywatermill.Addressed{{Topic: topic, Message: m}})[0]; err != nil {
-			return err
-		}
-	}
-	return nil
+	return relaywatermill.PublishEach(p, topic, messages)
 }
 
-// PublishTogether implements relaywatermill.Together: everything is sent, then the
-// acknowledgements are waited for.
+// PublishTogether implements relaywatermill.Together.
 func (p *publisher) PublishTogether(ctx context.Context, messages []relaywatermill.Addressed) []error {
-	errs, asked := make([]error, len(messages)), make([]nats.PubAckFuture, len(messages))
-	for i, m := range messages {
+	send := func(m relaywatermill.Addressed) (nats.PubAckFuture, error) {
 		out, err := (&wnats.NATSMarshaler{}).Marshal(m.Topic, m.Message)
-		if err == nil {
-			asked[i], err = p.stream.PublishMsgAsync(out, nats.MsgId(m.Message.UUID))
+		if err != nil {
+			return nil, err
 		}
-		errs[i] = err
+		return p.stream.PublishMsgAsync(out, nats.MsgId(m.Message.UUID))
 	}
-	for i, a := range asked {
-		if errs[i] == nil {
-			errs[i] = p.acknowledged(ctx, a)
-		}
-	}
-	return errs
+	return relaywatermill.SendThenWait(messages, send, func(_ relaywatermill.Addressed, asked nats.PubAckFuture) error { return p.acknowledged(ctx, asked) })
 }
 
 // acknowledged waits until the stream has the message.

@@ -86,31 +86,21 @@ func (p *publisher) watch(returns <-chan amqp.Return) {
 
 // Publish implements message.Publisher: the topic is the routing key.
 func (p *publisher) Publish(topic string, messages ...*message.Message) error {
-	for _, m := range messages {
-		if err := p.PublishTogether(m.Context(), []relaywatermill.Addressed{{Topic: topic, Message: m}})[0]; err != nil {
-			return err
-		}
-	}
-	return nil
+	return relaywatermill.PublishEach(p, topic, messages)
 }
 
-// PublishTogether implements relaywatermill.Together: everything is sent, then the
-// confirmations are waited for.
+// PublishTogether implements relaywatermill.Together.
 func (p *publisher) PublishTogether(ctx context.Context, messages []relaywatermill.Addressed) []error {
-	errs, asked := make([]error, len(messages)), make([]*amqp.DeferredConfirmation, len(messages))
-	for i, m := range messages {
+	send := func(m relaywatermill.Addressed) (*amqp.DeferredConfirmation, error) {
 		out, err := marshaler{}.Marshal(m.Message)
-		if err == nil {
-			asked[i], err = p.channel.PublishWithDeferredConfirmWithContext(ctx, p.exchange, m.Topic, !p.drop, false, out)
+		if err != nil {
+			return nil, err
 		}
-		errs[i] = err
+		return p.channel.PublishWithDeferredConfirmWithContext(ctx, p.exchange, m.Topic, !p.drop, false, out)
 	}
-	for i, a := range asked {
-		if errs[i] == nil {
-			errs[i] = p.confirmed(ctx, a, messages[i].Message.UUID)
-		}
-	}
-	return errs
+	return relaywatermill.SendThenWait(messages, send, func(m relaywatermill.Addressed, asked *amqp.DeferredConfirmation) error {
+		return p.confirmed(ctx, asked, m.Message.UUID)
+	})
 }
 
 // confirmed waits until RabbitMQ has the message.

@@ -2,6 +2,7 @@ package watermill
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -116,7 +117,7 @@ func (p *Publisher) PublishBatch(ctx context.Context, events []*onceward.OutboxE
 func (p *Publisher) publish(ctx context.Context, messages []Addressed) []error {
 	c, err := p.connect(ctx)
 	if err != nil {
-		return all(len(messages), err)
+		return slices.Repeat([]error{err}, len(messages))
 	}
 	done := make(chan []error, 1)
 	go func() { done <- c.publish(ctx, messages) }()
@@ -124,7 +125,7 @@ func (p *Publisher) publish(ctx context.Context, messages []Addressed) []error {
 	select {
 	case errs = <-done:
 	case <-ctx.Done():
-		errs = all(len(messages), ctx.Err())
+		errs = slices.Repeat([]error{ctx.Err()}, len(messages))
 	}
 	lost := false
 	for i, err := range errs {
@@ -156,10 +157,27 @@ func (c *connection) publish(ctx context.Context, messages []Addressed) []error 
 	return errs
 }
 
-func all(n int, err error) []error {
-	errs := make([]error, n)
-	for i := range errs {
-		errs[i] = err
+// PublishEach is Publish of a publisher that has PublishTogether.
+func PublishEach(p Together, topic string, messages []*message.Message) error {
+	for _, m := range messages {
+		if err := p.PublishTogether(m.Context(), []Addressed{{Topic: topic, Message: m}})[0]; err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// SendThenWait is PublishTogether of a broker that confirms: everything is sent,
+// then each confirmation is waited for.
+func SendThenWait[Asked any](messages []Addressed, send func(m Addressed) (Asked, error), wait func(m Addressed, asked Asked) error) []error {
+	errs, asked := make([]error, len(messages)), make([]Asked, len(messages))
+	for i, m := range messages {
+		asked[i], errs[i] = send(m)
+	}
+	for i, m := range messages {
+		if errs[i] == nil {
+			errs[i] = wait(m, asked[i])
+		}
 	}
 	return errs
 }

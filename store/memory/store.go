@@ -92,6 +92,7 @@ func New(opts Options) *Store {
 		trail:     newTrail(),
 		tallies:   map[tallyKey]int64{},
 		dataKeys:  map[onceward.DataKeyID]*onceward.DataKey{},
+		gaps:      map[string]string{},
 		holds:     map[onceward.HoldID]onceward.Hold{},
 		outbox:    outbox{sinks: map[string]*keptSink{}},
 	}}

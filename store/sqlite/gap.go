@@ -9,31 +9,26 @@ import (
 
 // Gaps returns all gaps; see [onceward.GapStore].
 func (s *Store) Gaps(ctx context.Context) ([]onceward.Gap, error) {
-	var values []string
-	err := s.readRaw(ctx, "load gaps", func(c *conn) error {
-		return c.query(`SELECT value FROM meta WHERE name > ?1 AND name < ?1 || 'x' ORDER BY name`, func(b *binder) { b.text(store.GapPrefix) },
-			func(r *rower) error { values = append(values, r.text()); return nil })
+	return store.Gaps(func(values *[]string) error {
+		return s.readRaw(ctx, "load gaps", func(c *conn) error {
+			return c.query(`SELECT value FROM meta WHERE name > ?1 AND name < ?1 || 'x' ORDER BY name`, func(b *binder) { b.text(store.GapPrefix) },
+				func(r *rower) error { *values = append(*values, r.text()); return nil })
+		})
 	})
-	if err != nil {
-		return nil, err
-	}
-	return store.DecodeGaps(values)
 }
 
 // PutGap stores a gap; see [onceward.GapStore].
 func (s *Store) PutGap(ctx context.Context, g onceward.Gap, notes ...onceward.AuditEvent) error {
-	name, value, err := store.EncodeGap(g)
-	if err != nil {
-		return err
-	}
-	return s.write(ctx, "store gap", func(c *conn) error {
-		err := c.exec(`INSERT INTO meta (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value`, func(b *binder) {
-			b.text(name)
-			b.text(value)
+	return store.PutGap(g, func(name, value string) error {
+		return s.write(ctx, "store gap", func(c *conn) error {
+			err := c.exec(`INSERT INTO meta (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value`, func(b *binder) {
+				b.text(name)
+				b.text(value)
+			})
+			if err != nil {
+				return err
+			}
+			return s.note(c, notes)
 		})
-		if err != nil {
-			return err
-		}
-		return s.note(c, notes)
 	})
 }
