@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -80,11 +81,18 @@ func (s *Store) DataKeys(ctx context.Context, ids []onceward.DataKeyID) ([]oncew
 
 // ListDataKeys returns a page; see [onceward.DataKeyStore].
 func (s *Store) ListDataKeys(ctx context.Context, t onceward.Tenant, subject onceward.SubjectID, after onceward.DataKeyID, limit int) ([]onceward.DataKey, error) {
-	where, args := "where id > $1 and ($3 or tenant = $2)", []any{uuidOf(after), string(t), t == onceward.EveryTenant, limit}
-	if subject != "" {
-		where, args = where+" and subject = $5", append(args, string(subject))
+	where, args := "where id > $1", []any{uuidOf(after), limit}
+	also := func(column, value string) {
+		args = append(args, value)
+		where += fmt.Sprintf(" and %s = $%d", column, len(args))
 	}
-	return s.listDataKeys(ctx, where+" order by id limit $4", args...)
+	if t != onceward.EveryTenant {
+		also("tenant", string(t))
+	}
+	if subject != "" {
+		also("subject", string(subject))
+	}
+	return s.listDataKeys(ctx, where+" order by id limit $2", args...)
 }
 
 // KeysNotWrappedBy returns keys of other master keys; see [onceward.DataKeyStore].
