@@ -266,23 +266,7 @@ func newApprovalReject() *cobra.Command {
 }
 
 func newApprovalAssign() *cobra.Command {
-	var to, team, due, reason string
-	c := &cobra.Command{
-		Use: "assign ID --to PRINCIPAL|--team GROUP --reason WHY", Short: "Hand over who has to answer", Args: cobra.ExactArgs(1),
-		Long: "Whoever is named may answer although the contract's groups do not say so, but must be an approver. Nobody else loses the right.",
-		RunE: func(c *cobra.Command, args []string) error {
-			body := map[string]any{"reason": reason}
-			for name, v := range map[string]string{"to": to, "team": team, "due": due} {
-				if v != "" {
-					body[name] = v
-				}
-			}
-			return post(c, args[0], "assign", body)
-		},
-	}
-	c.Flags().StringVar(&to, "to", "", "a principal, as issuer:subject")
-	c.Flags().StringVar(&team, "team", "", "a group")
-	c.Flags().StringVar(&due, "due", "", "when an answer is expected, as in 2026-11-29T17:00:00Z")
-	c.Flags().StringVar(&reason, "reason", "", "why")
+	c := newAssign("GROUP", "Hand over who has to answer")
+	c.Long = "Whoever is named may answer although the contract's groups do not say so, but must be an approver. Nobody else loses the right."
 	return c
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -11,30 +10,9 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-)
 
-// inboxEventView is what the commands read of a sender's event.
-type inboxEventView struct {
-	ID          string            `json:"id"`
-	Source      string            `json:"source"`
-	Version     string            `json:"version"`
-	Key         string            `json:"key"`
-	State       string            `json:"state"`
-	Code        string            `json:"code"`
-	Message     string            `json:"message"`
-	Run         string            `json:"run"`
-	Operations  []string          `json:"operations"`
-	Tries       int               `json:"tries"`
-	Actor       string            `json:"actor"`
-	Reason      string            `json:"reason"`
-	SentAt      time.Time         `json:"sent_at"`
-	ReceivedAt  time.Time         `json:"received_at"`
-	HandledAt   time.Time         `json:"handled_at"`
-	DueAt       time.Time         `json:"due_at"`
-	ContentType string            `json:"content_type"`
-	Headers     map[string]string `json:"headers"`
-	Body        json.RawMessage   `json:"body"`
-}
+	"github.com/onceward/onceward/internal/httpapi"
+)
 
 func newEvent() *cobra.Command {
 	c := &cobra.Command{Use: "event", Short: "List, show, drive again and dismiss events that senders delivered"}
@@ -74,10 +52,7 @@ func newEventList() *cobra.Command {
 }
 
 func listEvents(c *cobra.Command, q url.Values) error {
-	var page struct {
-		Events []inboxEventView `json:"events"`
-		Next   string           `json:"next"`
-	}
+	var page httpapi.InboxEventPage
 	if done, err := ask(c, "GET", "/v1/events?"+q.Encode(), nil, &page); err != nil || done {
 		return err
 	}
@@ -85,7 +60,7 @@ func listEvents(c *cobra.Command, q url.Values) error {
 }
 
 // printEvents prints a page of events.
-func printEvents(c *cobra.Command, events []inboxEventView, next string) error {
+func printEvents(c *cobra.Command, events []httpapi.InboxEvent, next string) error {
 	w := newTable(c.OutOrStdout(), "EVENT", "SOURCE", "STATE", "RECEIVED", "KEY", "WHY")
 	for i := range events {
 		e := &events[i]
@@ -116,17 +91,15 @@ func newEventDecide(verb, short string) *cobra.Command {
 }
 
 func showEvent(c *cobra.Command, method, path string, body any) error {
-	var found struct {
-		Event inboxEventView `json:"event"`
-	}
+	var found httpapi.InboxEventAnswer
 	if done, err := ask(c, method, path, body, &found); err != nil || done {
 		return err
 	}
-	found.Event.print(c.OutOrStdout())
+	printInboxEvent(c.OutOrStdout(), &found.Event)
 	return nil
 }
 
-func (e *inboxEventView) print(w io.Writer) {
+func printInboxEvent(w io.Writer, e *httpapi.InboxEvent) {
 	at := func(t time.Time) string {
 		if t.IsZero() {
 			return ""

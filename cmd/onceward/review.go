@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/onceward/onceward/internal/httpapi"
 )
 
 func newReview() *cobra.Command {
@@ -137,9 +139,9 @@ func newReviewList() *cobra.Command {
 
 func listReviews(c *cobra.Command, q url.Values) error {
 	var page struct {
-		Reviews []reviewView     `json:"reviews"`
-		Events  []inboxEventView `json:"events"`
-		Next    string           `json:"next"`
+		Reviews []reviewView         `json:"reviews"`
+		Events  []httpapi.InboxEvent `json:"events"`
+		Next    string               `json:"next"`
 	}
 	if done, err := ask(c, "GET", "/v1/reviews?"+q.Encode(), nil, &page); err != nil || done {
 		return err
@@ -164,13 +166,19 @@ func newReviewTake() *cobra.Command {
 }
 
 func newReviewAssign() *cobra.Command {
-	var to, team, due, reason string
+	c := newAssign("TEAM", "Hand a review over, or set another deadline")
+	c.Example = "  onceward review assign op_… --team support-leads --reason 'needs the customer'\n  onceward review assign op_… --to token:ann --due 2026-01-31T17:00:00Z --reason 'she knows the clerk'"
+	return c
+}
+
+// newAssign makes a command that hands over whose turn it is with an operation.
+func newAssign(team, short string) *cobra.Command {
+	var words struct{ to, team, due, reason string }
 	c := &cobra.Command{
-		Use: "assign ID --to PRINCIPAL|--team TEAM --reason WHY", Short: "Hand a review over, or set another deadline", Args: cobra.ExactArgs(1),
-		Example: "  onceward review assign op_… --team support-leads --reason 'needs the customer'\n  onceward review assign op_… --to token:ann --due 2026-01-31T17:00:00Z --reason 'she knows the clerk'",
+		Use: "assign ID --to PRINCIPAL|--team " + team + " --reason WHY", Short: short, Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			body := map[string]any{"reason": reason}
-			for name, v := range map[string]string{"to": to, "team": team, "due": due} {
+			body := map[string]any{"reason": words.reason}
+			for name, v := range map[string]string{"to": words.to, "team": words.team, "due": words.due} {
 				if v != "" {
 					body[name] = v
 				}
@@ -179,10 +187,10 @@ func newReviewAssign() *cobra.Command {
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&to, "to", "", "a principal, as issuer:subject")
-	f.StringVar(&team, "team", "", "a group of people")
-	f.StringVar(&due, "due", "", "by when, as RFC 3339; as it is if absent")
-	f.StringVar(&reason, "reason", "", "why somebody else has to settle it")
+	f.StringVar(&words.to, "to", "", "a principal, as issuer:subject")
+	f.StringVar(&words.team, "team", "", "a group of people")
+	f.StringVar(&words.due, "due", "", "by when, as in 2026-11-29T17:00:00Z; as it is if absent")
+	f.StringVar(&words.reason, "reason", "", "why it is somebody else's turn")
 	return c
 }
 
