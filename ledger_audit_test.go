@@ -3,6 +3,7 @@ package onceward_test
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/onceward/onceward"
 )
@@ -86,7 +87,7 @@ func TestSearchOfTheTrailGoesOnPageByPage(t *testing.T) {
 		if found += len(page.Lines); found != 1 {
 			t.Errorf("it is found %d times", found)
 		}
-		if got := w.trail(onceward.AuditFilter{Actor: "token:nobody", To: w.clock.Now().Add(-48 * 60 * 60 * 1e9), Limit: 50}); got.Partly || len(got.Lines) != 0 {
+		if got := w.trail(onceward.AuditFilter{Actor: "token:nobody", To: w.clock.Now().Add(-48 * time.Hour), Limit: 50}); got.Partly || len(got.Lines) != 0 {
 			t.Errorf("nothing is before the trail's first day, and it looked at %+v", got)
 		}
 	})

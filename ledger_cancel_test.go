@@ -41,12 +41,7 @@ func TestACancelDuringASendIsSettledFirst(t *testing.T) {
 			t.Parallel()
 			onEachStore(t, oncewardtest.NewTool("t.write", c.effect), func(t *testing.T, w *world) {
 				w.provider.Script(c.fault)
-				slow := w.provider.HoldAnswer()
-				a, err := w.submit(`{"id":"a"}`)
-				if err != nil {
-					t.Fatal(err)
-				}
-				held(t, slow)
+				a, slow := w.sending(`{"id":"a"}`)
 				if op := w.cancel(a.Operation); op.State != onceward.StateEffectPending || !op.CancelRequested || !op.Advice().SideEffectPossible {
 					t.Fatalf("while it is sent, a cancel makes it %s, requested %v", op.State, op.CancelRequested)
 				}

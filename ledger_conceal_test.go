@@ -6,12 +6,10 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/onceward/onceward"
 	"github.com/onceward/onceward/oncewardtest"
 	"github.com/onceward/onceward/store/sealed"
-	"github.com/onceward/onceward/store/sqlite"
 	"github.com/onceward/onceward/worker"
 )
 
@@ -49,13 +47,6 @@ func wantNowhere(t *testing.T, path, word string) {
 			}
 		}
 	}
-}
-
-// onSQLiteAt is SQLite at a known place.
-func onSQLiteAt(path string) database {
-	return database{"sqlite", func(t testing.TB, now func() time.Time) func() onceward.Store {
-		return func() onceward.Store { return opened(t)(sqlite.Open(t.Context(), path, sqlite.Options{Now: now})) }
-	}}
 }
 
 func TestNothingThatCallersHandOverStandsInTheDatabaseInClear(t *testing.T) {

@@ -25,12 +25,7 @@ func TestProofThatComesWhileTheAttemptRunsDecidesWhenItEnds(t *testing.T) {
 				t.Parallel()
 				onEachStore(t, oncewardtest.NewTool("t.write", effect), func(t *testing.T, w *world) {
 					w.provider.Script(fault)
-					slow := w.provider.HoldAnswer()
-					a, err := w.submit(`{"id":"a"}`)
-					if err != nil {
-						t.Fatal(err)
-					}
-					held(t, slow)
+					a, slow := w.sending(`{"id":"a"}`)
 					w.prove(a.Operation, "eff_1")
 					if op := w.get(a.Operation.ID); op.State != onceward.StateEffectPending || op.Reference != "eff_1" {
 						t.Fatalf("while it runs it is %s with reference %q", op.State, op.Reference)

@@ -19,6 +19,13 @@ func (r *replica) hold(h onceward.HoldRequest) *onceward.Hold {
 	return set
 }
 
+func (r *replica) lift(h *onceward.Hold) {
+	r.t.Helper()
+	if _, err := r.ledger.LiftHold(r.t.Context(), onceward.LocalPrincipal(), h.ID, "settled"); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
 func TestWhatIsHeldOutlivesItsTimeUntilTheHoldIsLifted(t *testing.T) {
 	t.Parallel()
 	for name, held := range map[string]func(w *world, op *onceward.Operation) onceward.HoldRequest{
@@ -46,9 +53,7 @@ func TestWhatIsHeldOutlivesItsTimeUntilTheHoldIsLifted(t *testing.T) {
 				}
 				_, err := w.shred("ann")
 				wantCode(t, err, onceward.CodeHeld)
-				if _, err := w.ledger.LiftHold(t.Context(), onceward.LocalPrincipal(), h.ID, "settled"); err != nil {
-					t.Fatal(err)
-				}
+				w.lift(h)
 				_, err = w.ledger.LiftHold(t.Context(), onceward.LocalPrincipal(), h.ID, "settled")
 				wantCode(t, err, onceward.CodeHoldNotFound)
 				if n := w.retire(); n != 1 {
@@ -88,9 +93,7 @@ func TestAHoldOfTheTenantKeepsTombstones(t *testing.T) {
 		if n := w.retire(); n != 0 {
 			t.Fatalf("%d tombstones were dropped", n)
 		}
-		if _, err := w.ledger.LiftHold(t.Context(), onceward.LocalPrincipal(), h.ID, "settled"); err != nil {
-			t.Fatal(err)
-		}
+		w.lift(h)
 		if n := w.retire(); n != 1 {
 			t.Fatalf("%d tombstones were dropped once the hold was lifted", n)
 		}

@@ -35,17 +35,13 @@ func inEachDatabase(t *testing.T, tool *oncewardtest.Tool, situation func(t *tes
 	t.Run("sqlite", func(t *testing.T) {
 		t.Parallel()
 		path := filepath.Join(t.TempDir(), "ledger.db")
-		w := newWorldOn(t, database{"sqlite", func(t testing.TB, now func() time.Time) func() onceward.Store {
-			return func() onceward.Store { return opened(t)(sqlite.Open(t.Context(), path, sqlite.Options{Now: now})) }
-		}}, nil, tool, opts...)
+		w := newWorldOn(t, onSQLiteAt(path), nil, tool, opts...)
 		situation(t, newShop(t, w, besideSQLite(t, path), sqlite.InTx))
 	})
 	t.Run("postgres", func(t *testing.T) {
 		t.Parallel()
 		dsn := testdb.Postgres(t)
-		w := newWorldOn(t, database{"postgres", func(t testing.TB, _ func() time.Time) func() onceward.Store {
-			return func() onceward.Store { return opened(t)(postgres.Open(t.Context(), dsn, postgres.Options{})) }
-		}}, nil, tool, opts...)
+		w := newWorldOn(t, onPostgresAt(dsn), nil, tool, opts...)
 		config, err := pgx.ParseConfig(dsn)
 		if err != nil {
 			t.Fatal(err)

@@ -80,12 +80,7 @@ func TestALateResultChangesNoNewerAttempt(t *testing.T) {
 func TestRecoveryThatReadAStaleRowChangesNothing(t *testing.T) {
 	t.Parallel()
 	onEveryStore(t, oncewardtest.NewTool("t.write", onceward.EffectUnsafeWrite), func(t *testing.T, w *world) {
-		slow := w.provider.HoldAnswer()
-		a, err := w.submit(`{"id":"a"}`)
-		if err != nil {
-			t.Fatal(err)
-		}
-		held(t, slow)
+		a, slow := w.sending(`{"id":"a"}`)
 		other := w.another()
 		tried := 0
 		other.store.BeforeCommit(func(batch []onceward.Change) {
@@ -152,12 +147,7 @@ func TestAYoungRowAndALiveLeaseAreLeftAlone(t *testing.T) {
 func TestAProcessNeverExpiresItsOwnLiveAttempt(t *testing.T) {
 	t.Parallel()
 	onEachStore(t, oncewardtest.NewTool("t.write", onceward.EffectUnsafeWrite), func(t *testing.T, w *world) {
-		slow := w.provider.HoldAnswer()
-		a, err := w.submit(`{"id":"a"}`)
-		if err != nil {
-			t.Fatal(err)
-		}
-		held(t, slow)
+		a, slow := w.sending(`{"id":"a"}`)
 		w.clock.Advance(time.Hour)
 		w.step(3)
 		if op := w.get(a.Operation.ID); op.State != onceward.StateEffectPending {

@@ -32,12 +32,7 @@ func TestALedgerThatComesBackGetsTheOutcome(t *testing.T) {
 // recorded, and returns once the process waits to try again.
 func (w *world) withoutLedger(t *testing.T, input string) *onceward.Operation {
 	t.Helper()
-	slow := w.provider.HoldAnswer()
-	a, err := w.submit(input)
-	if err != nil {
-		t.Fatal(err)
-	}
-	held(t, slow)
+	a, slow := w.sending(input)
 	w.store.GoAway()
 	waits := w.clock.NextTimer()
 	slow.Release()
@@ -92,12 +87,7 @@ func TestAnOutcomeThatWasNeverRecordedIsLookedUpNotRunAgain(t *testing.T) {
 func TestAnOutcomeWithARefusedBodyIsRecordedLean(t *testing.T) {
 	t.Parallel()
 	onEachStore(t, oncewardtest.NewTool("t.write", onceward.EffectUnsafeWrite), func(t *testing.T, w *world) {
-		slow := w.provider.HoldAnswer()
-		a, err := w.submit(`{"id":"a"}`)
-		if err != nil {
-			t.Fatal(err)
-		}
-		held(t, slow)
+		a, slow := w.sending(`{"id":"a"}`)
 		w.store.ScriptCommits(oncewardtest.CommitTooLarge)
 		slow.Release()
 		w.ledger.WaitIdle()

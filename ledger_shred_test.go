@@ -13,7 +13,6 @@ import (
 	"github.com/onceward/onceward"
 	"github.com/onceward/onceward/oncewardtest"
 	"github.com/onceward/onceward/store/sealed"
-	"github.com/onceward/onceward/store/sqlite"
 )
 
 // encrypted is a tool whose bodies are the member "who"'s.
@@ -235,12 +234,9 @@ const cards = "4111-2222-3333"
 func TestEncryptedBodiesAreInNoPlaceOfTheDatabaseInClear(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "ledger.db")
-	db := database{"sqlite", func(t testing.TB, now func() time.Time) func() onceward.Store {
-		return func() onceward.Store { return opened(t)(sqlite.Open(t.Context(), path, sqlite.Options{Now: now})) }
-	}}
 	tool := encrypted(onceward.EffectProbedWrite, func(i *onceward.ToolInfo) { i.Policy.ApprovalExpiry = 24 * time.Hour })
 	tool.NeedsApproval = true
-	w := newWorldOn(t, db, oncewardtest.NewClock(), tool, sealing(t, ring(t, sealed.NewMasterKey())), emitting("*"))
+	w := newWorldOn(t, onSQLiteAt(path), oncewardtest.NewClock(), tool, sealing(t, ring(t, sealed.NewMasterKey())), emitting("*"))
 	w.provider.AnswerWith(oncewardtest.Answer{Status: 500, Body: []byte("no " + cards)}, oncewardtest.Answer{Status: 400, Body: []byte("no " + cards)})
 	var digests []onceward.Digest
 	for _, id := range []string{"a", "b"} {

@@ -35,7 +35,7 @@ func newRestorable(t *testing.T, tool *oncewardtest.Tool) *restorable {
 		}
 	})
 	db := database{"sqlite", func(t testing.TB, now func() time.Time) func() onceward.Store {
-		return func() onceward.Store { return opened(t)(sqlite.Open(t.Context(), r.file, sqlite.Options{Now: now})) }
+		return func() onceward.Store { return onSQLiteAt(r.file).open(t, now)() } // the file of now: what is restored is another
 	}}
 	r.world = newWorldOn(t, db, oncewardtest.NewClock(), tool, r.witnessed)
 	return r

@@ -69,14 +69,26 @@ var (
 		return func() onceward.Store { return first.Again() }
 	}}
 	onSQLite = database{"sqlite", func(t testing.TB, now func() time.Time) func() onceward.Store {
-		path := filepath.Join(t.TempDir(), "ledger.db")
-		return func() onceward.Store { return opened(t)(sqlite.Open(t.Context(), path, sqlite.Options{Now: now})) }
+		return onSQLiteAt(filepath.Join(t.TempDir(), "ledger.db")).open(t, now)
 	}}
-	onPostgres = database{"postgres", func(t testing.TB, _ func() time.Time) func() onceward.Store {
-		dsn := testdb.Postgres(t)
-		return func() onceward.Store { return opened(t)(postgres.Open(t.Context(), dsn, postgres.Options{})) }
+	onPostgres = database{"postgres", func(t testing.TB, now func() time.Time) func() onceward.Store {
+		return onPostgresAt(testdb.Postgres(t)).open(t, now)
 	}}
 )
+
+// onSQLiteAt is SQLite at a known place.
+func onSQLiteAt(path string) database {
+	return database{"sqlite", func(t testing.TB, now func() time.Time) func() onceward.Store {
+		return func() onceward.Store { return opened(t)(sqlite.Open(t.Context(), path, sqlite.Options{Now: now})) }
+	}}
+}
+
+// onPostgresAt is PostgreSQL at a known place.
+func onPostgresAt(dsn string) database {
+	return database{"postgres", func(t testing.TB, _ func() time.Time) func() onceward.Store {
+		return func() onceward.Store { return opened(t)(postgres.Open(t.Context(), dsn, postgres.Options{})) }
+	}}
+}
 
 func opened(t testing.TB) func(onceward.Store, error) onceward.Store {
 	return func(s onceward.Store, err error) onceward.Store {
@@ -455,6 +467,18 @@ func await[T any](t testing.TB, ch <-chan T, what string) T {
 }
 
 // held waits until the provider keeps a write waiting.
+// sending asks for an effect, and holds the provider's answer to it.
+func (w *world) sending(input string) (*onceward.Answer, *oncewardtest.Held) {
+	w.t.Helper()
+	slow := w.provider.HoldAnswer()
+	a, err := w.submit(input)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	held(w.t, slow)
+	return a, slow
+}
+
 func held(t testing.TB, h *oncewardtest.Held) {
 	t.Helper()
 	await(t, h.Reached(), "the write that is to be held")
