@@ -39,6 +39,8 @@ const (
 	AuditRunStarted          AuditAction = "run_started"
 	AuditRunFinished         AuditAction = "run_finished"
 	AuditRunDropped          AuditAction = "run_dropped"
+	AuditDocumentDropped     AuditAction = "document_dropped"
+	AuditReplayDropped       AuditAction = "replay_dropped"
 	AuditDecisionPinned      AuditAction = "decision_pinned"
 	AuditDecisionReopened    AuditAction = "decision_reopened"
 	AuditEarlyApproval       AuditAction = "early_approval"

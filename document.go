@@ -62,30 +62,88 @@ type DocumentStore interface {
 	PutDocument(ctx context.Context, d Document, notes ...AuditEvent) error
 	// LoadDocument reads one; nil if the tenant has none of that content.
 	LoadDocument(ctx context.Context, t Tenant, d Digest) (*Document, error)
+	// NameDocument notes that a request named a document at the time; false: the
+	// tenant has none of that content.
+	NameDocument(ctx context.Context, t Tenant, d Digest, at time.Time) (bool, error)
+	// AgedDocuments returns at most limit documents of every tenant after a place,
+	// added and last named before the time, oldest first, without bodies. What
+	// approvers were shown is none of them: it goes with its operation.
+	AgedDocuments(ctx context.Context, after DocumentCursor, before time.Time, limit int) ([]Document, error)
+	// DropDocument removes a document that nobody named at the time or later, and
+	// notes the events in the same transaction; false: it was named, or is gone.
+	DropDocument(ctx context.Context, t Tenant, d Digest, before time.Time, notes ...AuditEvent) (bool, error)
+}
+
+// DocumentCursor is a place in the order (CreatedAt, Tenant, Digest).
+type DocumentCursor struct {
+	CreatedAt time.Time
+	Tenant    Tenant
+	Digest    Digest
+}
+
+// DocumentRequest is a document that is to be kept.
+type DocumentRequest struct {
+	Principal Principal
+	MediaType string
+	Body      []byte
+	Subject   string // whose data it is; empty: the tenant's
 }
 
 // AddDocument keeps a document, so that requests can name it. Adding the same
-// bytes again changes nothing.
-func (l *Ledger) AddDocument(ctx context.Context, p Principal, mediaType string, body []byte) (*Document, error) {
-	if err := Authorize(p, ActionAddDocuments); err != nil {
+// bytes again makes them be kept anew, whose they are stays; what was shredded is
+// put in its place again.
+func (l *Ledger) AddDocument(ctx context.Context, in DocumentRequest) (*Document, error) {
+	if err := Authorize(in.Principal, ActionAddDocuments); err != nil {
 		return nil, err
 	}
-	switch {
-	case len(body) == 0:
-		return nil, &Error{Code: CodeInvalidRequest, Op: "add document", Message: "the document is empty"}
-	case len(body) > DocumentBytesMax:
-		return nil, &Error{Code: CodeTooLarge, Op: "add document", Message: fmt.Sprintf("the document is longer than %d bytes", DocumentBytesMax), Hint: "link it instead"}
-	case mediaType == SealedMediaType || mediaType == SealedDocumentMediaType:
-		return nil, &Error{Code: CodeInvalidRequest, Op: "add document", Message: "the media type is one of the ledger's own"}
-	case mediaType == "" || len(mediaType) > MediaTypeBytesMax || !visibleASCII(strings.ReplaceAll(mediaType, " ", "")):
-		return nil, &Error{Code: CodeInvalidRequest, Op: "add document", Message: "the media type is missing or unreadable", Hint: "send Content-Type"}
+	if err := in.check(); err != nil {
+		return nil, err
 	}
-	d := Document{Tenant: p.Tenant, Digest: sha256.Sum256(body), MediaType: mediaType, Body: body, Actor: p.String(), CreatedAt: l.clock.now()}
-	note := NewAuditEvent(AuditEvent{Tenant: p.Tenant, Actor: d.Actor, Action: AuditDocumentAdded, Subject: d.Digest.String(), Detail: mediaType})
+	d := Document{Tenant: in.Principal.Tenant, Digest: sha256.Sum256(in.Body), MediaType: in.MediaType, Body: in.Body, Actor: in.Principal.String(), CreatedAt: l.clock.now()}
+	var err error
+	if d.Subject, err = l.subjectNamed(ctx, d.Tenant, in.Subject); err != nil {
+		return nil, err
+	}
+	there, err := l.known(ctx, &d)
+	if err != nil || there != nil {
+		return there, err
+	}
+	note := NewAuditEvent(AuditEvent{Tenant: d.Tenant, Actor: d.Actor, Action: AuditDocumentAdded, Subject: d.Digest.String(), Detail: in.MediaType})
 	if err := l.store.PutDocument(ctx, d, note); err != nil {
 		return nil, fmt.Errorf("add document %s: %w", d.Digest, err)
 	}
 	return &d, nil
+}
+
+// known is the document of these bytes that is there already, which is kept anew;
+// nil if there is none that can be read.
+func (l *Ledger) known(ctx context.Context, d *Document) (*Document, error) {
+	there, err := l.store.LoadDocument(ctx, d.Tenant, d.Digest)
+	if err != nil || there == nil {
+		return nil, err
+	}
+	if there.Shredded {
+		_, err := l.store.DropDocument(ctx, d.Tenant, d.Digest, l.clock.now().Add(time.Hour))
+		return nil, err
+	}
+	if named, err := l.store.NameDocument(ctx, d.Tenant, d.Digest, d.CreatedAt); err != nil || !named {
+		return nil, err
+	}
+	return there, nil
+}
+
+func (in *DocumentRequest) check() error {
+	switch {
+	case len(in.Body) == 0:
+		return &Error{Code: CodeInvalidRequest, Op: "add document", Message: "the document is empty"}
+	case len(in.Body) > DocumentBytesMax:
+		return &Error{Code: CodeTooLarge, Op: "add document", Message: fmt.Sprintf("the document is longer than %d bytes", DocumentBytesMax), Hint: "link it instead"}
+	case in.MediaType == SealedMediaType || in.MediaType == SealedDocumentMediaType:
+		return &Error{Code: CodeInvalidRequest, Op: "add document", Message: "the media type is one of the ledger's own"}
+	case in.MediaType == "" || len(in.MediaType) > MediaTypeBytesMax || !visibleASCII(strings.ReplaceAll(in.MediaType, " ", "")):
+		return &Error{Code: CodeInvalidRequest, Op: "add document", Message: "the media type is missing or unreadable", Hint: "send Content-Type"}
+	}
+	return nil
 }
 
 // Document reads a document of the tenant. CodeDocumentNotFound: it has none of
@@ -132,45 +190,55 @@ func (l *Ledger) documented(ctx context.Context, in *Intent, t Tool, p *Prepared
 	}
 	docs := slices.Clone(in.Documents)
 	for i := range docs {
-		if err := l.checkDocument(ctx, in.Principal.Tenant, t.Info(), &docs[i]); err != nil {
+		old, err := l.checkDocument(ctx, in.Principal.Tenant, t.Info(), &docs[i])
+		if err != nil {
 			return err
+		}
+		if old {
+			p.named = append(p.named, docs[i])
 		}
 	}
 	in.Documents, p.Digest = docs, withDocuments(p.Digest, docs)
 	return nil
 }
 
-func (l *Ledger) checkDocument(ctx context.Context, tenant Tenant, info *ToolInfo, d *DocumentRef) error {
+// checkDocument says of an uploaded one whether it is so old that it is to be noted
+// that it is named.
+func (l *Ledger) checkDocument(ctx context.Context, tenant Tenant, info *ToolInfo, d *DocumentRef) (old bool, err error) {
 	wrong := func(format string, args ...any) error {
 		return &Error{Code: CodeInvalidRequest, Op: "submit", Message: fmt.Sprintf("document %.40q ", d.Name) + fmt.Sprintf(format, args...)}
 	}
 	switch {
 	case d.Digest.IsZero():
-		return wrong("has no sha256")
+		return false, wrong("has no sha256")
 	case d.Name == "" || len(d.Name) > DocumentNameBytesMax:
-		return wrong("has no name, or one longer than %d bytes", DocumentNameBytesMax)
+		return false, wrong("has no name, or one longer than %d bytes", DocumentNameBytesMax)
 	case len(d.URL) > DocumentURLBytesMax:
-		return wrong("has a URL longer than %d bytes", DocumentURLBytesMax)
+		return false, wrong("has a URL longer than %d bytes", DocumentURLBytesMax)
 	}
 	if d.URL != "" {
 		u, err := url.Parse(d.URL)
 		switch {
 		case err != nil || u.Host == "" || u.User != nil || u.Scheme != "https" && u.Scheme != "http":
-			return wrong("has no usable URL")
+			return false, wrong("has no usable URL")
 		case !slices.ContainsFunc(info.Hosts, func(h string) bool { return strings.EqualFold(h, u.Host) || strings.EqualFold(h, u.Hostname()) }):
-			return wrong("is linked at a host that the contract does not list")
+			return false, wrong("is linked at a host that the contract does not list")
 		}
-		return nil
+		return false, nil
 	}
 	there, err := l.store.LoadDocument(ctx, tenant, d.Digest)
 	if err != nil {
-		return fmt.Errorf("load document %s: %w", d.Digest, err)
+		return false, fmt.Errorf("load document %s: %w", d.Digest, err)
 	}
-	if there == nil {
-		return &Error{Code: CodeDocumentNotFound, Op: "submit", Message: fmt.Sprintf("document %.40q was not uploaded", d.Name), Hint: "upload it at POST /v1/documents, or give its url"}
+	if there == nil || there.Shredded {
+		return false, notUploaded(d)
 	}
 	d.MediaType, d.Size = there.MediaType, int64(len(there.Body))
-	return nil
+	return l.clock.now().Sub(there.CreatedAt) >= documentNamedAnew, nil
+}
+
+func notUploaded(d *DocumentRef) error {
+	return &Error{Code: CodeDocumentNotFound, Op: "submit", Message: fmt.Sprintf("document %.40q was not uploaded", d.Name), Hint: "upload it at POST /v1/documents, or give its url"}
 }
 
 // linkDeadline bounds the fetch of a linked document.

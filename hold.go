@@ -75,11 +75,12 @@ func heldSubject(holds []Hold, t Tenant, id SubjectID) *Hold {
 	return nil
 }
 
-// heldRun reports whether a hold covers everything of the run's tenant at its time.
-// One over operations holds the run by their records.
-func heldRun(holds []Hold, r *Run) bool {
+// heldTenant reports whether a hold covers everything of a tenant at a time; with
+// subjects also one over everything of a subject. A hold over operations holds what
+// belongs to them by their records.
+func heldTenant(holds []Hold, t Tenant, created time.Time, subjects bool) bool {
 	return slices.ContainsFunc(holds, func(h Hold) bool {
-		return h.Tenant == r.Tenant && h.Operation.IsZero() && h.Subject == "" && h.Tool == "" && h.spans(r.CreatedAt)
+		return h.Tenant == t && h.Operation.IsZero() && (subjects || h.Subject == "") && h.Tool == "" && h.spans(created)
 	})
 }
 

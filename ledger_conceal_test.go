@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/onceward/onceward"
 	"github.com/onceward/onceward/oncewardtest"
@@ -61,7 +62,7 @@ func TestNothingThatCallersHandOverStandsInTheDatabaseInClear(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.decide(a.Run.ID, "assess", input, pinning(input))
-	doc, err := w.ledger.AddDocument(ctx, me, "text/plain", []byte("the card is "+secretWord))
+	doc, err := w.ledger.AddDocument(ctx, onceward.DocumentRequest{Principal: me, MediaType: "text/plain", Body: []byte("the card is " + secretWord)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -170,5 +171,21 @@ func TestASubjectIsNotShreddedWhileASagaOfItIsUnderWay(t *testing.T) {
 		if err != nil || !s.Shredded || s.State != onceward.SagaCancelled || s.Steps[0].Input != nil {
 			t.Fatalf("the saga reads %+v, %v", s, err)
 		}
+	}, sealing(t, ring(t, sealed.NewMasterKey())))
+}
+
+func TestARunOfAHeldTimeIsNotShredded(t *testing.T) {
+	t.Parallel()
+	inRealTime(t, encrypted(onceward.EffectUnsafeWrite), func(t *testing.T, w *world) {
+		w.startRun("mail-1", func(in *onceward.RunRequest) { in.Version, in.Subject = "1", "ann" })
+		before := time.Now().Add(-time.Hour)
+		w.hold(onceward.HoldRequest{From: before.Add(-time.Hour), Until: before}) // ann was nobody's then
+		h := w.hold(onceward.HoldRequest{From: before})
+		_, err := w.shred("ann")
+		wantCode(t, err, onceward.CodeHeld)
+		if _, err := w.ledger.LiftHold(t.Context(), onceward.LocalPrincipal(), h.ID, "settled"); err != nil {
+			t.Fatal(err)
+		}
+		w.shredded("ann", 1)
 	}, sealing(t, ring(t, sealed.NewMasterKey())))
 }

@@ -51,7 +51,7 @@ func TestDocumentsArePartOfTheRequest(t *testing.T) {
 	t.Parallel()
 	onEachStore(t, asking(), func(t *testing.T, w *world) {
 		me := onceward.LocalPrincipal()
-		invoice, err := w.ledger.AddDocument(t.Context(), me, "application/pdf", []byte("%PDF 17"))
+		invoice, err := w.ledger.AddDocument(t.Context(), onceward.DocumentRequest{Principal: me, MediaType: "application/pdf", Body: []byte("%PDF 17")})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -336,7 +336,7 @@ func TestWhatApproversWereShownIsKeptNoLongerThanItsRecord(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.yes(ann, op)
-		upload, err := w.ledger.AddDocument(t.Context(), onceward.LocalPrincipal(), "text/plain", []byte("invoice"))
+		upload, err := w.ledger.AddDocument(t.Context(), onceward.DocumentRequest{Principal: onceward.LocalPrincipal(), MediaType: "text/plain", Body: []byte("invoice")})
 		if err != nil {
 			t.Fatal(err)
 		}

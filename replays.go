@@ -177,6 +177,12 @@ type BulkReplayStore interface {
 	ListBulkReplays(ctx context.Context, t Tenant, after BulkCursor, limit int) ([]*BulkReplay, error)
 	// RunningBulkReplays returns at most limit that run, of every tenant, oldest first.
 	RunningBulkReplays(ctx context.Context, limit int) ([]*BulkReplay, error)
+	// AgedBulkReplays returns at most limit of every tenant after a place, created
+	// before the time, oldest first.
+	AgedBulkReplays(ctx context.Context, after BulkCursor, before time.Time, limit int) ([]*BulkReplay, error)
+	// DropBulkReplay removes one that still has the revision, and notes the events in
+	// the same transaction; false: it has another, or is gone.
+	DropBulkReplay(ctx context.Context, b *BulkReplay, notes ...AuditEvent) (bool, error)
 }
 
 // BulkRequest asks for a bulk replay.

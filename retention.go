@@ -161,7 +161,7 @@ func (l *Ledger) RetireRunsStep(ctx context.Context, from RunCursor, keep time.D
 		return RunCursor{}, 0, fmt.Errorf("list holds: %w", err)
 	}
 	for _, r := range runs {
-		if r.State != RunFinished || !r.FinishedAt.Before(over) || heldRun(holds, r) {
+		if r.State != RunFinished || !r.FinishedAt.Before(over) || heldTenant(holds, r.Tenant, r.CreatedAt, false) {
 			continue
 		}
 		if known, err := l.knowsOperationOf(ctx, r); err != nil || known {

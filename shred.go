@@ -3,7 +3,9 @@ package onceward
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
+	"time"
 )
 
 // Shredding is what became of a subject's data keys.
@@ -65,6 +67,9 @@ func (l *Ledger) mayShred(ctx context.Context, t Tenant, id SubjectID) error {
 	if h := heldSubject(holds, t, id); h != nil {
 		return h.refusal("shred subject", OperationID{})
 	}
+	if err := l.keyHeld(ctx, holds, t, id); err != nil {
+		return err
+	}
 	if err := l.sagasEnded(ctx, t, id); err != nil {
 		return err
 	}
@@ -89,6 +94,39 @@ func (l *Ledger) mayShred(ctx context.Context, t Tenant, id SubjectID) error {
 		last := page[len(page)-1]
 		f.After = Cursor{CreatedAt: last.CreatedAt, ID: last.ID}
 	}
+}
+
+// keyHeld refuses where a hold covers everything of a time in which the subject had
+// a data key: a run, a saga or a document of then may be encrypted with it.
+func (l *Ledger) keyHeld(ctx context.Context, holds []Hold, t Tenant, id SubjectID) error {
+	holds = slices.DeleteFunc(slices.Clone(holds), func(h Hold) bool {
+		return h.Tenant != t || !h.Operation.IsZero() || h.Tool != "" || h.Subject != "" && h.Subject != id
+	})
+	if len(holds) == 0 {
+		return nil
+	}
+	for after := (DataKeyID{}); ; {
+		keys, err := l.store.ListDataKeys(ctx, t, id, after, DataKeyPageMax)
+		if err != nil {
+			return fmt.Errorf("list data keys: %w", err)
+		}
+		for i := range keys {
+			after = keys[i].ID
+			for j := range holds {
+				if keys[i].Wrapped != nil && keys[i].within(holds[j].From, holds[j].Until) {
+					return holds[j].refusal("shred subject", OperationID{})
+				}
+			}
+		}
+		if len(keys) < DataKeyPageMax {
+			return nil
+		}
+	}
+}
+
+// within reports whether the key was in use at some time of these; zero: open.
+func (k *DataKey) within(from, until time.Time) bool {
+	return (until.IsZero() || k.CreatedAt.Before(until)) && (k.ClosedAt.IsZero() || k.ClosedAt.After(from))
 }
 
 // sagasEnded refuses while a saga of the subject is under way.

@@ -141,6 +141,9 @@ func (l *Ledger) claim(ctx context.Context, in *Intent, t Tool, p *Prepared, s s
 	if err := l.join(ctx, in, NewOperationID(in.Principal.Tenant, t.Info().Name, p.Key)); err != nil {
 		return claimed{}, err
 	}
+	if err := l.noteNamed(ctx, in.Principal.Tenant, p.named); err != nil {
+		return claimed{}, err
+	}
 	at := l.clock.now()
 	op := NewOperation(in, p, t.Info(), s.generation, at)
 	if err := l.assign(ctx, &op, p); err != nil {

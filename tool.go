@@ -136,6 +136,8 @@ type Prepared struct {
 	Approval    bool // a person must say yes first
 	SerialKey   string
 	Subject     string // whose data it is, where it is kept encrypted; empty: the tenant's
+
+	named []DocumentRef // uploaded documents of which it is to be noted that they are named
 }
 
 // Tool is one contract version, compiled. Its methods are pure but for reading

@@ -2,6 +2,7 @@ package oncewardtest
 
 import (
 	"context"
+	"time"
 
 	"github.com/onceward/onceward"
 )
@@ -44,4 +45,28 @@ func (s *FaultyStore) DropEarlyApprovals(ctx context.Context, id onceward.Operat
 		return err
 	}
 	return s.inner.DropEarlyApprovals(ctx, id)
+}
+
+// NameDocument implements onceward.Store.
+func (s *FaultyStore) NameDocument(ctx context.Context, t onceward.Tenant, d onceward.Digest, at time.Time) (bool, error) {
+	if err := s.writable("name document"); err != nil {
+		return false, err
+	}
+	return s.inner.NameDocument(ctx, t, d, at)
+}
+
+// AgedDocuments implements onceward.Store.
+func (s *FaultyStore) AgedDocuments(ctx context.Context, after onceward.DocumentCursor, before time.Time, limit int) ([]onceward.Document, error) {
+	if err := s.readable("list old documents"); err != nil {
+		return nil, err
+	}
+	return s.inner.AgedDocuments(ctx, after, before, limit)
+}
+
+// DropDocument implements onceward.Store.
+func (s *FaultyStore) DropDocument(ctx context.Context, t onceward.Tenant, d onceward.Digest, before time.Time, notes ...onceward.AuditEvent) (bool, error) {
+	if err := s.writable("drop document"); err != nil {
+		return false, err
+	}
+	return s.inner.DropDocument(ctx, t, d, before, notes...)
 }

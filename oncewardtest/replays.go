@@ -2,6 +2,7 @@ package oncewardtest
 
 import (
 	"context"
+	"time"
 
 	"github.com/onceward/onceward"
 )
@@ -36,4 +37,20 @@ func (s *FaultyStore) RunningBulkReplays(ctx context.Context, limit int) ([]*onc
 		return nil, err
 	}
 	return s.inner.RunningBulkReplays(ctx, limit)
+}
+
+// AgedBulkReplays implements onceward.Store.
+func (s *FaultyStore) AgedBulkReplays(ctx context.Context, after onceward.BulkCursor, before time.Time, limit int) ([]*onceward.BulkReplay, error) {
+	if err := s.readable("list old bulk replays"); err != nil {
+		return nil, err
+	}
+	return s.inner.AgedBulkReplays(ctx, after, before, limit)
+}
+
+// DropBulkReplay implements onceward.Store.
+func (s *FaultyStore) DropBulkReplay(ctx context.Context, b *onceward.BulkReplay, notes ...onceward.AuditEvent) (bool, error) {
+	if err := s.writable("drop bulk replay"); err != nil {
+		return false, err
+	}
+	return s.inner.DropBulkReplay(ctx, b, notes...)
 }

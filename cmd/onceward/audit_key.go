@@ -16,9 +16,12 @@ type auditConfig struct {
 
 // keepConfig is how long what belongs to no contract is kept.
 type keepConfig struct {
-	Audit  time.Duration `yaml:"audit"`  // 0: for ever
-	Runs   time.Duration `yaml:"runs"`   // finished ones, with their decisions; 0: for ever
-	Export string        `yaml:"export"` // folder that records go to before they are deleted; empty: nowhere
+	Audit time.Duration `yaml:"audit"` // 0: for ever
+	Runs  time.Duration `yaml:"runs"`  // finished ones, with their decisions; 0: for ever
+
+	Documents time.Duration `yaml:"documents"` // that no kept operation names; 0: for ever
+	Replays   time.Duration `yaml:"replays"`   // bulk replays that ended; 0: for ever
+	Export    string        `yaml:"export"`    // folder that records go to before they are deleted; empty: nowhere
 }
 
 // auditKey is how the key that signs is read; of auditPublic others may know.

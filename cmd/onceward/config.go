@@ -145,7 +145,7 @@ func (cfg *config) texts() map[string]*string {
 
 // durations is texts for durations.
 func (cfg *config) durations() map[string]*time.Duration {
-	return map[string]*time.Duration{"drain": &cfg.Drain, "monitor": &cfg.Monitor, "keep-audit": &cfg.Keep.Audit, "keep-runs": &cfg.Keep.Runs}
+	return map[string]*time.Duration{"drain": &cfg.Drain, "monitor": &cfg.Monitor, "keep-audit": &cfg.Keep.Audit, "keep-runs": &cfg.Keep.Runs, "keep-documents": &cfg.Keep.Documents, "keep-replays": &cfg.Keep.Replays}
 }
 
 // variable is the environment's name for a flag.

@@ -124,7 +124,7 @@ func (e *engine) start(ctx context.Context, cfg config, set inForce, force bool)
 	loops, stop := context.WithCancel(context.Background())
 	due := worker.NewDue(e.ledger, e.store, e.log)
 	clock := onceward.SystemClock{}
-	all := []worker.Loop{due, worker.NewStranded(e.ledger), worker.NewSwitches(e.ledger), worker.NewRetire(e.ledger), worker.NewRuns(e.ledger, cfg.Keep.Runs), worker.NewReplays(e.ledger), worker.NewSagas(e.ledger),
+	all := []worker.Loop{due, worker.NewStranded(e.ledger), worker.NewSwitches(e.ledger), worker.NewRetire(e.ledger), worker.NewRuns(e.ledger, cfg.Keep.Runs), worker.NewDocuments(e.ledger, cfg.Keep.Documents), worker.NewOldReplays(e.ledger, cfg.Keep.Replays), worker.NewReplays(e.ledger), worker.NewSagas(e.ledger),
 		worker.NewSeal(auditor), worker.NewTally(e.ledger), worker.NewBacklog(e.ledger, clock), worker.NewInbox(e.ledger), worker.NewInboxDrop(e.ledger)}
 	if cfg.Monitor > 0 {
 		all = append(all, worker.NewMonitor(e.ledger, cfg.Monitor))
@@ -283,8 +283,17 @@ func newAuditor(cfg config, s onceward.Store) (*onceward.Auditor, error) {
 	if cfg.Keep.Audit < 0 || cfg.Keep.Audit > 0 && cfg.Keep.Audit < keepAuditMin {
 		return nil, &onceward.Error{Code: onceward.CodeConfigInvalid, Op: "read configuration", Message: "keep.audit is shorter than " + keepAuditMin.String(), Hint: "0 keeps the audit trail for ever; the EU AI Act asks deployers for six months of logs at least"}
 	}
-	if cfg.Keep.Runs < 0 || cfg.Keep.Runs > 0 && cfg.Keep.Runs < keepRunsMin {
-		return nil, &onceward.Error{Code: onceward.CodeConfigInvalid, Op: "read configuration", Message: "keep.runs is shorter than " + keepRunsMin.String(), Hint: "0 keeps runs for ever; a duplicate of their event can arrive as long as its sender retries"}
+	for _, k := range []struct {
+		name, hint string
+		keep, min  time.Duration
+	}{
+		{"keep.runs", "0 keeps runs for ever; a duplicate of their event can arrive as long as its sender retries", cfg.Keep.Runs, keepRunsMin},
+		{"keep.documents", "0 keeps documents for ever", cfg.Keep.Documents, onceward.DocumentsKeepMin},
+		{"keep.replays", "0 keeps bulk replays for ever; the key of one that was dropped starts another", cfg.Keep.Replays, keepReplaysMin},
+	} {
+		if k.keep < 0 || k.keep > 0 && k.keep < k.min {
+			return nil, &onceward.Error{Code: onceward.CodeConfigInvalid, Op: "read configuration", Message: k.name + " is shorter than " + k.min.String(), Hint: k.hint}
+		}
 	}
 	return &onceward.Auditor{Store: s, Now: s.Now, Key: key, Keep: cfg.Keep.Audit}, nil
 }
@@ -294,3 +303,6 @@ const keepAuditMin = 24 * time.Hour
 
 // keepRunsMin is the shortest time for which a finished run can be kept.
 const keepRunsMin = 24 * time.Hour
+
+// keepReplaysMin is the shortest time for which a bulk replay can be kept.
+const keepReplaysMin = 24 * time.Hour

@@ -26,6 +26,8 @@ type runView struct {
 	Reason        string          `json:"reason"`
 	FinishedBy    string          `json:"finished_by"`
 	Actor         string          `json:"actor"`
+	SubjectID     string          `json:"subject_id"`
+	Shredded      bool            `json:"shredded"`
 	CreatedAt     time.Time       `json:"created_at"`
 }
 
@@ -37,13 +39,13 @@ func newRun() *cobra.Command {
 }
 
 func newRunStart() *cobra.Command {
-	var version, trigger, input, correlation, onDuplicate string
+	var version, trigger, input, correlation, onDuplicate, subject string
 	c := &cobra.Command{
 		Use: "start WORKFLOW --trigger KEY", Short: "Start a run once for each trigger key, or show the one that is there", Args: cobra.ExactArgs(1),
 		Example: `  onceward run start inbox.triage --trigger mail-4711 --input @mail.json`,
 		RunE: func(c *cobra.Command, args []string) error {
 			body := map[string]any{"workflow": args[0], "trigger_key": trigger}
-			for name, v := range map[string]string{"version": version, "correlation_id": correlation, "on_duplicate": onDuplicate} {
+			for name, v := range map[string]string{"version": version, "correlation_id": correlation, "on_duplicate": onDuplicate, "subject": subject} {
 				if v != "" {
 					body[name] = v
 				}
@@ -63,6 +65,7 @@ func newRunStart() *cobra.Command {
 	f.StringVar(&version, "version", "", "the workflow's version (default the one in force)")
 	f.StringVar(&input, "input", "", "what the event says: JSON, @FILE or - for standard input")
 	f.StringVar(&correlation, "correlation-id", "", "follows the event through all services")
+	f.StringVar(&subject, "subject", "", "whose data the input is, to be shredded with it")
 	f.StringVar(&onDuplicate, "on-duplicate", "", "return (default), fail or fail_if_running")
 	return c
 }
@@ -108,6 +111,10 @@ func printRun(w io.Writer, r *runView) {
 	printLine(w, "trigger", r.TriggerKey)
 	printLine(w, "event", r.CorrelationID)
 	printLine(w, "input", string(r.Input))
+	printLine(w, "subject", r.SubjectID)
+	if r.Shredded {
+		printLine(w, "shredded", "input and reason are gone with their data key")
+	}
 	printLine(w, "started", r.CreatedAt.Local().Format(time.DateTime)+" by "+r.Actor)
 	printLine(w, "state", strings.TrimSpace(r.State+" "+r.Outcome))
 	printLine(w, "reason", r.Reason)

@@ -41,7 +41,7 @@ func newSaga() *cobra.Command {
 }
 
 func newSagaStart() *cobra.Command {
-	var key, steps, correlation string
+	var key, steps, correlation, subject string
 	c := &cobra.Command{
 		Use: "start NAME --key KEY --steps STEPS", Short: "Start a saga once for each name and key, or show the one that is there", Args: cobra.ExactArgs(1),
 		Example: `  onceward saga start orders.place --key o-17 --steps @steps.json`,
@@ -51,14 +51,17 @@ func newSagaStart() *cobra.Command {
 				return err
 			}
 			body := map[string]any{"name": args[0], "key": key, "steps": data}
-			if correlation != "" {
-				body["correlation_id"] = correlation
+			for name, v := range map[string]string{"correlation_id": correlation, "subject": subject} {
+				if v != "" {
+					body[name] = v
+				}
 			}
 			return showSaga(c, "POST", "/v1/sagas", body)
 		},
 	}
 	f := c.Flags()
 	f.StringVar(&key, "key", "", "names the business event")
+	f.StringVar(&subject, "subject", "", "whose data the inputs are, to be shredded with it")
 	f.StringVar(&steps, "steps", "", "a JSON array of {name, tool, input, kind, undo}: JSON, @FILE or - for standard input")
 	f.StringVar(&correlation, "correlation-id", "", "follows the event through all services")
 	return c

@@ -46,6 +46,8 @@ func newServe() *cobra.Command {
 	f.Duration("drain", defaultDrain, "how long running attempts may take to end (ONCEWARD_DRAIN)")
 	f.String("audit-key", "", "Ed25519 key that signs the audit trail: env:NAME or file:PATH (ONCEWARD_AUDIT_KEY)")
 	f.Duration("keep-audit", 0, "how long the audit trail is kept; 0: for ever (ONCEWARD_KEEP_AUDIT)")
+	f.Duration("keep-documents", 0, "how long an uploaded or linked document is kept that no kept operation names; 0: for ever (ONCEWARD_KEEP_DOCUMENTS)")
+	f.Duration("keep-replays", 0, "how long a bulk replay that ended is kept; 0: for ever (ONCEWARD_KEEP_REPLAYS)")
 	f.Duration("keep-runs", 0, "how long a finished run is kept, and its decisions; 0: for ever (ONCEWARD_KEEP_RUNS)")
 	f.String("export", "", "folder that records and tombstones are written to before they are deleted (ONCEWARD_EXPORT)")
 	f.String("sign-off", signOffOff, "off, or required: a contract that widens risk waits for both owners' yes (ONCEWARD_SIGN_OFF)")

@@ -55,6 +55,8 @@ type Decided struct {
 	ClaimedBy string            `json:"claimed_by,omitempty" doc:"Who is deciding."`
 	LeaseEnds time.Time         `json:"lease_until,omitzero" doc:"Of the claim."`
 	Versions  []DecisionVersion `json:"versions" doc:"Oldest first; the last one is in force."`
+	SubjectID string            `json:"subject_id,omitempty" doc:"Whose data it is, as its run's."`
+	Shredded  bool              `json:"shredded,omitempty" doc:"Outputs, confidence and reasons are gone with their data key. What was pinned stays pinned."`
 }
 
 // DecisionVersion is one time at which a step decided.
@@ -109,7 +111,7 @@ var decisionRoutes = []route{
 			{http.StatusAccepted, DecisionAnswer{}, "Somebody else is deciding. Ask again after Retry-After."},
 		},
 		Refusals: []onceward.Code{onceward.CodeInvalidInput, onceward.CodeRunNotFound, onceward.CodeDecisionConflict, onceward.CodeOutputInvalid,
-			onceward.CodeFenceLost, onceward.CodeStateForbids, onceward.CodeUnsupportedPolicy, onceward.CodeMayBeRecorded},
+			onceward.CodeFenceLost, onceward.CodeStateForbids, onceward.CodeUnsupportedPolicy, onceward.CodeShredded, onceward.CodeMayBeRecorded},
 	},
 	{
 		Method: http.MethodGet, Path: "/v1/decisions/{id}", Name: "getDecision", handle: getDecision, Action: onceward.ActionReadDecisions,
@@ -120,7 +122,7 @@ var decisionRoutes = []route{
 		Method: http.MethodPost, Path: "/v1/decisions/{id}/redecide", Name: "redecide", handle: redecide, Action: onceward.ActionRedecide,
 		Summary: "Open the next version of a decision. The version before is kept, and so is what it led to.",
 		Body:    RedecideRequest{}, Answers: []answer{{http.StatusOK, DecisionState{}, "The next request for the step decides it, under whatever input it then has."}},
-		Refusals: []onceward.Code{onceward.CodeDecisionNotFound, onceward.CodeStateForbids, onceward.CodeEvidenceRequired, onceward.CodeMayBeRecorded},
+		Refusals: []onceward.Code{onceward.CodeDecisionNotFound, onceward.CodeStateForbids, onceward.CodeEvidenceRequired, onceward.CodeShredded, onceward.CodeMayBeRecorded},
 	},
 }
 
@@ -133,7 +135,7 @@ const (
 
 // decided shows a decision.
 func decided(d *onceward.StepDecision) *Decided {
-	out := &Decided{ID: d.ID.String(), Run: d.Run.String(), Step: d.Step, Version: d.Current().Number, State: decidedOpen}
+	out := &Decided{ID: d.ID.String(), Run: d.Run.String(), Step: d.Step, Version: d.Current().Number, State: decidedOpen, SubjectID: string(d.Subject), Shredded: d.Shredded}
 	switch {
 	case d.Pinned():
 		out.State = decidedPinned

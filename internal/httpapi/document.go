@@ -20,7 +20,12 @@ type DocumentAnswer struct {
 	SHA256    string `json:"sha256"`
 	MediaType string `json:"media_type"`
 	Size      int    `json:"size" doc:"In bytes."`
+	SubjectID string `json:"subject_id,omitempty" doc:"Whose data it is, by the ledger's name of that subject."`
 }
+
+// subjectHeader names whose data an uploaded document is. Why a header: an
+// address is written into logs.
+const subjectHeader = "Onceward-Subject"
 
 // rawBytes stands for a body of any media type.
 type rawBytes struct{}
@@ -64,11 +69,11 @@ func addDocument(c *call) error {
 	if err != nil {
 		return bodyError(err, onceward.DocumentBytesMax)
 	}
-	d, err := c.ledger.AddDocument(c.req.Context(), c.who, c.req.Header.Get("Content-Type"), body)
+	d, err := c.ledger.AddDocument(c.req.Context(), onceward.DocumentRequest{Principal: c.who, MediaType: c.req.Header.Get("Content-Type"), Body: body, Subject: c.req.Header.Get(subjectHeader)})
 	if err != nil {
 		return err
 	}
-	writeJSON(c.w, http.StatusCreated, mediaJSON, &DocumentAnswer{SHA256: d.Digest.String(), MediaType: d.MediaType, Size: len(d.Body)})
+	writeJSON(c.w, http.StatusCreated, mediaJSON, &DocumentAnswer{SHA256: d.Digest.String(), MediaType: d.MediaType, Size: len(d.Body), SubjectID: string(d.Subject)})
 	return nil
 }
 
@@ -82,6 +87,9 @@ func getDocument(c *call) error {
 	d, err := c.ledger.Document(c.req.Context(), c.who, digest)
 	if err != nil {
 		return err
+	}
+	if d.Shredded {
+		return &onceward.Error{Code: onceward.CodeShredded, Op: "read document", Message: "the document was shredded"}
 	}
 	h := c.w.Header()
 	h["Content-Type"] = []string{d.MediaType}

@@ -73,6 +73,7 @@ var (
 	keyHeader = param{Name: "Idempotency-Key", Schema: textSchema(),
 		Doc: `The caller's key: 1 to 255 visible ASCII characters, raw or as a quoted string, in one line. abc and "abc" are one key.`}
 	traceHeader        = param{Name: "traceparent", Schema: textSchema(), Doc: "W3C trace context; kept with the operation, ignored if invalid."}
+	subjectHeaderParam = param{Name: subjectHeader, Schema: textSchema(), Doc: "Whose data the document is: it is made unreadable when that subject is shredded. Needs master keys. Bytes that are there already stay whose they are."}
 	secretHeaderParam  = param{Name: secretHeader, Schema: textSchema(), Doc: "The attempt's secret, if it is not in the body."}
 	waitParam          = param{Name: "wait", Schema: durationSchema(), Doc: "How long to wait for the end: 10s if absent, 60s at most."}
 	readWaitParam      = param{Name: "wait", Schema: durationSchema(), Doc: "How long to wait for the end: not at all if absent, 60s at most."}
@@ -229,12 +230,13 @@ var operationRoutes = []route{
 	{
 		Method: http.MethodPost, Path: "/v1/documents", Name: "addDocument", handle: addDocument, Action: onceward.ActionAddDocuments,
 		Summary: "Keep a document of up to 8 MiB that requests can name. The same bytes again change nothing.",
-		Body:    rawBytes{}, Answers: []answer{{http.StatusCreated, DocumentAnswer{}, "It is kept."}}, Refusals: []onceward.Code{onceward.CodeTooLarge},
+		Headers: []param{subjectHeaderParam},
+		Body:    rawBytes{}, Answers: []answer{{http.StatusCreated, DocumentAnswer{}, "It is kept."}}, Refusals: []onceward.Code{onceward.CodeTooLarge, onceward.CodeKeysMissing},
 	},
 	{
 		Method: http.MethodGet, Path: "/v1/documents/{sha256}", Name: "getDocument", handle: getDocument, Action: onceward.ActionReadDocuments,
 		Summary: "Read a document: what supports a request, or what an approver was shown.",
-		Answers: []answer{{http.StatusOK, rawBytes{}, "Its bytes, as an attachment of its media type."}}, Refusals: []onceward.Code{onceward.CodeDocumentNotFound},
+		Answers: []answer{{http.StatusOK, rawBytes{}, "Its bytes, as an attachment of its media type."}}, Refusals: []onceward.Code{onceward.CodeDocumentNotFound, onceward.CodeShredded},
 	},
 	{
 		Method: http.MethodGet, Path: "/v1/tools", Name: "listTools", handle: listTools, Action: onceward.ActionReadTools,

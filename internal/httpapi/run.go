@@ -16,6 +16,7 @@ type RunRequest struct {
 	Input         json.RawMessage `json:"input,omitempty" doc:"What the event says; kept with the run. Another input under the same trigger key is refused."`
 	InputDigest   *string         `json:"input_digest,omitempty" doc:"In place of input, where that must not be kept: SHA-256 over its canonical form, in hexadecimal."`
 	CorrelationID *string         `json:"correlation_id,omitempty" max:"label" doc:"Follows one business event through all services; the run's operations take it over."`
+	Subject       *string         `json:"subject,omitempty" max:"label" doc:"Whose data the input is: it, and what the run's steps decide, is made unreadable when that subject is shredded. Needs master keys; not part of what a repeat is compared by."`
 	OnDuplicate   *string         `json:"on_duplicate,omitempty" enum:"on_duplicate" doc:"What a second request with the same trigger key wants; return if absent."`
 }
 
@@ -41,6 +42,8 @@ type Run struct {
 	Outcome       string          `json:"outcome,omitempty" enum:"run_outcomes" doc:"How it ended, by the word of whoever handled it. What happened outside is told by its operations."`
 	Reason        string          `json:"reason,omitempty"`
 	FinishedBy    string          `json:"finished_by,omitempty"`
+	SubjectID     string          `json:"subject_id,omitempty" doc:"Whose data it is, by the ledger's name of that subject."`
+	Shredded      bool            `json:"shredded,omitempty" doc:"Input and reason are gone with their data key."`
 	CreatedAt     time.Time       `json:"created_at"`
 	FinishedAt    time.Time       `json:"finished_at,omitzero"`
 }
@@ -113,7 +116,7 @@ var runRoutes = []route{
 		Summary: "Start a run once for each trigger key and workflow, or get the one that is there.",
 		Body:    RunRequest{}, Answers: []answer{{http.StatusOK, RunAnswer{}, "The run, now or earlier."}},
 		Refusals: []onceward.Code{onceward.CodeInvalidInput, onceward.CodeKeyInvalid, onceward.CodeKeyReused, onceward.CodeDuplicate, onceward.CodeStillRunning,
-			onceward.CodeUnsupportedPolicy, onceward.CodeWorkflowMismatch, onceward.CodeMayBeRecorded},
+			onceward.CodeUnsupportedPolicy, onceward.CodeWorkflowMismatch, onceward.CodeKeysMissing, onceward.CodeMayBeRecorded},
 	},
 	{
 		Method: http.MethodGet, Path: "/v1/runs", Name: "listRuns", handle: listRuns, Action: onceward.ActionReadRuns,
@@ -150,7 +153,7 @@ var runRoutes = []route{
 func run(r *onceward.Run) *Run {
 	out := &Run{ID: r.ID.String(), Workflow: r.Workflow, Version: r.Version, RuleVersion: r.Rules, TriggerKey: string(r.TriggerKey), Input: r.Input,
 		CorrelationID: r.CorrelationID, Actor: r.Actor, State: string(r.State), Outcome: string(r.Outcome), Reason: r.Reason, FinishedBy: r.FinishedBy,
-		CreatedAt: r.CreatedAt.UTC(), FinishedAt: r.FinishedAt.UTC()}
+		SubjectID: string(r.Subject), Shredded: r.Shredded, CreatedAt: r.CreatedAt.UTC(), FinishedAt: r.FinishedAt.UTC()}
 	if !r.InputDigest.IsZero() {
 		out.InputDigest = r.InputDigest.String()
 	}
@@ -171,7 +174,7 @@ func startRun(c *call) error {
 	if err := c.read(&in, true); err != nil {
 		return err
 	}
-	req := onceward.RunRequest{Principal: c.who, Version: text(in.Version), Input: in.Input, CorrelationID: text(in.CorrelationID)}
+	req := onceward.RunRequest{Principal: c.who, Version: text(in.Version), Input: in.Input, CorrelationID: text(in.CorrelationID), Subject: text(in.Subject)}
 	var err error
 	if req.Workflow, err = onceward.ParseWorkflowName(in.Workflow); err != nil {
 		return err

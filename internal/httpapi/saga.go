@@ -14,6 +14,7 @@ type SagaRequest struct {
 	Key           string            `json:"key" doc:"Names the business event: 1 to 255 visible ASCII characters. It starts one saga of the name, and the run of the same name and trigger key."`
 	Steps         []SagaStepRequest `json:"steps" doc:"In the order in which they are done. Other steps under the same key are refused."`
 	CorrelationID *string           `json:"correlation_id,omitempty" max:"label" doc:"Follows one business event through all services."`
+	Subject       *string           `json:"subject,omitempty" max:"label" doc:"Whose data the inputs of the steps are: they are made unreadable when that subject is shredded. Needs master keys; not part of what a repeat is compared by."`
 }
 
 // SagaStepRequest is a step as it is asked for.
@@ -44,6 +45,8 @@ type Saga struct {
 	Note          string     `json:"note,omitempty" doc:"What it waits for from a person."`
 	Words         string     `json:"words" doc:"How it stands, in sentences."`
 	Steps         []SagaStep `json:"steps"`
+	SubjectID     string     `json:"subject_id,omitempty" doc:"Whose data it is, by the ledger's name of that subject."`
+	Shredded      bool       `json:"shredded,omitempty" doc:"Its inputs, and what went wrong in words, are gone with their data key."`
 	CreatedAt     time.Time  `json:"created_at"`
 	UpdatedAt     time.Time  `json:"updated_at"`
 	FinishedAt    time.Time  `json:"finished_at,omitzero"`
@@ -101,7 +104,7 @@ var sagaRoutes = []route{
 		Summary: "Start a saga once for each name and key, or get the one that is there. Its steps are done one after the other; if one is not done, what is done is undone in reverse.",
 		Body:    SagaRequest{}, Answers: []answer{{http.StatusOK, SagaStarted{}, "It has ended."}, {http.StatusAccepted, SagaStarted{}, "It goes on: ask for it at Location."}},
 		Refusals: []onceward.Code{onceward.CodeInvalidInput, onceward.CodeKeyInvalid, onceward.CodeKeyReused, onceward.CodeToolNotFound, onceward.CodeContractSuperseded,
-			onceward.CodeUnsupportedPolicy, onceward.CodeStateForbids, onceward.CodeWorkflowMismatch, onceward.CodeMayBeRecorded},
+			onceward.CodeUnsupportedPolicy, onceward.CodeStateForbids, onceward.CodeWorkflowMismatch, onceward.CodeKeysMissing, onceward.CodeMayBeRecorded},
 	},
 	{
 		Method: http.MethodGet, Path: "/v1/sagas", Name: "listSagas", handle: listSagas, Action: onceward.ActionReadSagas,
@@ -133,7 +136,7 @@ var sagaRoutes = []route{
 }
 
 func (in *SagaRequest) request(who onceward.Principal) (out onceward.SagaRequest, err error) {
-	out = onceward.SagaRequest{Principal: who, Name: in.Name, CorrelationID: text(in.CorrelationID)}
+	out = onceward.SagaRequest{Principal: who, Name: in.Name, CorrelationID: text(in.CorrelationID), Subject: text(in.Subject)}
 	if out.Key, err = onceward.ValidateCallerKey(in.Key); err != nil {
 		return out, err
 	}
@@ -155,7 +158,7 @@ func (in *SagaRequest) request(who onceward.Principal) (out onceward.SagaRequest
 
 func saga(s *onceward.Saga) *Saga {
 	out := &Saga{ID: s.ID.String(), Name: s.Name, Key: string(s.Key), Run: s.ID.Run().String(), CorrelationID: s.CorrelationID, Actor: s.By.String(), State: string(s.State), Cause: s.Cause, Note: s.Note,
-		Words: s.Words(), Steps: make([]SagaStep, len(s.Steps)), CreatedAt: s.CreatedAt.UTC(), UpdatedAt: s.UpdatedAt.UTC(), FinishedAt: s.FinishedAt.UTC()}
+		Words: s.Words(), Steps: make([]SagaStep, len(s.Steps)), SubjectID: string(s.Subject), Shredded: s.Shredded, CreatedAt: s.CreatedAt.UTC(), UpdatedAt: s.UpdatedAt.UTC(), FinishedAt: s.FinishedAt.UTC()}
 	for i := range s.Steps {
 		step := &s.Steps[i]
 		out.Steps[i] = SagaStep{Name: step.Name, Tool: string(step.Tool), Kind: string(step.Kind), State: string(step.State), Shared: step.Shared, Why: step.Why,

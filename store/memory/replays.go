@@ -76,3 +76,39 @@ func (s *Store) RunningBulkReplays(ctx context.Context, limit int) (running []*o
 	})
 	return running[:min(len(running), limit)], err
 }
+
+// AgedBulkReplays lists old ones; see [onceward.BulkReplayStore].
+func (s *Store) AgedBulkReplays(ctx context.Context, after onceward.BulkCursor, before time.Time, limit int) (page []*onceward.BulkReplay, err error) {
+	older := func(a onceward.BulkCursor, b *onceward.BulkReplay) int {
+		return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), bytes.Compare(a.ID[:], b.ID[:]))
+	}
+	err = s.read(ctx, "list old bulk replays", func(d *data) error {
+		for id := range d.replays {
+			b, err := d.bulkReplay(id)
+			if err != nil {
+				return err
+			}
+			if b.CreatedAt.Before(before) && (after == onceward.BulkCursor{} || older(after, b) < 0) {
+				page = append(page, b)
+			}
+		}
+		return nil
+	})
+	slices.SortFunc(page, func(a, b *onceward.BulkReplay) int {
+		return older(onceward.BulkCursor{CreatedAt: a.CreatedAt, ID: a.ID}, b)
+	})
+	return page[:min(len(page), limit)], err
+}
+
+// DropBulkReplay removes one; see [onceward.BulkReplayStore].
+func (s *Store) DropBulkReplay(ctx context.Context, b *onceward.BulkReplay, notes ...onceward.AuditEvent) (dropped bool, err error) {
+	err = s.write(ctx, "drop bulk replay", func(d *data) error {
+		k := d.replays[b.ID]
+		if dropped = k != nil && k.revision == b.Revision; dropped {
+			delete(d.replays, b.ID)
+			d.note(notes)
+		}
+		return nil
+	})
+	return dropped, err
+}

@@ -43,7 +43,7 @@ type data struct {
 	sagas     map[onceward.SagaID]*kept
 	inbox     map[onceward.InboxID]*keptEvent
 	decisions map[onceward.DecisionID]*kept
-	documents map[documentKey]onceward.Document
+	documents map[documentKey]keptDocument
 	early     map[onceward.OperationID][]onceward.EarlyApproval
 	trail     trail
 	signings  []onceward.ContractSigning
@@ -87,7 +87,7 @@ func New(opts Options) *Store {
 		sagas:     map[onceward.SagaID]*kept{},
 		inbox:     map[onceward.InboxID]*keptEvent{},
 		decisions: map[onceward.DecisionID]*kept{},
-		documents: map[documentKey]onceward.Document{},
+		documents: map[documentKey]keptDocument{},
 		early:     map[onceward.OperationID][]onceward.EarlyApproval{},
 		trail:     newTrail(),
 		tallies:   map[tallyKey]int64{},

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -91,4 +92,25 @@ func (s *Store) RunningBulkReplays(ctx context.Context, limit int) (running []*o
 		return err
 	})
 	return running, err
+}
+
+// AgedBulkReplays lists old ones; see [onceward.BulkReplayStore].
+func (s *Store) AgedBulkReplays(ctx context.Context, after onceward.BulkCursor, before time.Time, limit int) (page []*onceward.BulkReplay, err error) {
+	first := after == onceward.BulkCursor{}
+	err = s.do(ctx, "list old bulk replays", func(ctx context.Context, conn *pgx.Conn) error {
+		page, err = bulkReplaysOf(conn.Query(ctx, `select id, revision, token, body from replays
+where created_at < $1::timestamptz and ($2::boolean or (created_at, id) > ($3::timestamptz, $4::uuid)) order by created_at, id limit $5`,
+			optionalTime(before), first, optionalTime(after.CreatedAt), uuidOf(after.ID), limit))
+		return err
+	})
+	return page, err
+}
+
+// DropBulkReplay removes one; see [onceward.BulkReplayStore].
+func (s *Store) DropBulkReplay(ctx context.Context, b *onceward.BulkReplay, notes ...onceward.AuditEvent) (dropped bool, err error) {
+	err = s.do(ctx, "drop bulk replay", func(ctx context.Context, conn *pgx.Conn) error {
+		dropped, err = durably(ctx, conn, notes, "delete from replays where id = $1 and revision = $2", uuidOf(b.ID), b.Revision)
+		return err
+	})
+	return dropped, err
 }

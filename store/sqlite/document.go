@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"time"
 
 	"github.com/onceward/onceward"
 )
@@ -38,4 +39,60 @@ func (s *Store) LoadDocument(ctx context.Context, t onceward.Tenant, digest once
 		})
 	})
 	return found, err
+}
+
+// NameDocument notes that a document is named; see [onceward.DocumentStore].
+func (s *Store) NameDocument(ctx context.Context, t onceward.Tenant, digest onceward.Digest, at time.Time) (there bool, err error) {
+	err = s.write(ctx, "name document", func(c *conn) error {
+		n, err := c.changed(`UPDATE documents SET named_at = max(coalesce(named_at, 0), ?) WHERE tenant = ? AND sha256 = ?`, func(b *binder) {
+			b.time(at)
+			b.text(string(t))
+			b.blob(digest[:])
+		})
+		there = n == 1
+		return err
+	})
+	return there, err
+}
+
+// AgedDocuments lists old documents; see [onceward.DocumentStore].
+func (s *Store) AgedDocuments(ctx context.Context, after onceward.DocumentCursor, before time.Time, limit int) (all []onceward.Document, err error) {
+	err = s.readRaw(ctx, "list old documents", func(c *conn) error {
+		all = nil
+		return c.query(`SELECT tenant, sha256, media_type, actor, created_at FROM documents
+			WHERE created_at < ?1 AND coalesce(named_at, 0) < ?1 AND (?2 OR (created_at, tenant, sha256) > (?3, ?4, ?5)) AND media_type NOT IN (?6, ?7)
+			ORDER BY created_at, tenant, sha256 LIMIT ?8`, func(b *binder) {
+			b.time(before)
+			b.bool(after == onceward.DocumentCursor{})
+			b.time(after.CreatedAt)
+			b.text(string(after.Tenant))
+			b.blob(after.Digest[:])
+			b.text(onceward.ShowingMediaType)
+			b.text(onceward.SealedMediaType)
+			b.int(int64(limit))
+		}, func(r *rower) error {
+			d := onceward.Document{Tenant: onceward.Tenant(r.text())}
+			r.fill(d.Digest[:])
+			d.MediaType, d.Actor, d.CreatedAt = r.text(), r.text(), r.time()
+			all = append(all, d)
+			return nil
+		})
+	})
+	return all, err
+}
+
+// DropDocument removes a document; see [onceward.DocumentStore].
+func (s *Store) DropDocument(ctx context.Context, t onceward.Tenant, digest onceward.Digest, before time.Time, notes ...onceward.AuditEvent) (dropped bool, err error) {
+	err = s.write(ctx, "drop document", func(c *conn) error {
+		n, err := c.changed(`DELETE FROM documents WHERE tenant = ?1 AND sha256 = ?2 AND created_at < ?3 AND coalesce(named_at, 0) < ?3`, func(b *binder) {
+			b.text(string(t))
+			b.blob(digest[:])
+			b.time(before)
+		})
+		if dropped = n == 1; err != nil || !dropped {
+			return err
+		}
+		return s.note(c, notes)
+	})
+	return dropped, err
 }

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"time"
 
 	"github.com/onceward/onceward"
 	"github.com/onceward/onceward/store"
@@ -110,4 +111,39 @@ func (s *Store) RunningBulkReplays(ctx context.Context, limit int) (running []*o
 			})
 	})
 	return running, err
+}
+
+// AgedBulkReplays lists old ones; see [onceward.BulkReplayStore].
+func (s *Store) AgedBulkReplays(ctx context.Context, after onceward.BulkCursor, before time.Time, limit int) (page []*onceward.BulkReplay, err error) {
+	err = s.readRaw(ctx, "list old bulk replays", func(c *conn) error {
+		page = nil
+		return c.query(`SELECT id, revision, token, body FROM replays WHERE created_at < ?1 AND (?2 OR (created_at, id) > (?3, ?4)) ORDER BY created_at, id LIMIT ?5`,
+			func(b *binder) {
+				b.time(before)
+				b.bool(after == onceward.BulkCursor{})
+				b.time(after.CreatedAt)
+				b.blob(after.ID[:])
+				b.int(int64(limit))
+			}, func(r *rower) error {
+				one, err := r.bulkReplay()
+				page = append(page, one)
+				return err
+			})
+	})
+	return page, err
+}
+
+// DropBulkReplay removes one; see [onceward.BulkReplayStore].
+func (s *Store) DropBulkReplay(ctx context.Context, b *onceward.BulkReplay, notes ...onceward.AuditEvent) (dropped bool, err error) {
+	err = s.write(ctx, "drop bulk replay", func(c *conn) error {
+		n, err := c.changed(`DELETE FROM replays WHERE id = ? AND revision = ?`, func(w *binder) {
+			w.blob(b.ID[:])
+			w.int(b.Revision)
+		})
+		if dropped = n == 1; err != nil || !dropped {
+			return err
+		}
+		return s.note(c, notes)
+	})
+	return dropped, err
 }

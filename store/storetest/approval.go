@@ -10,6 +10,8 @@ import (
 var documents = []situation{
 	{"DocumentIsKeptByItsContent", documentIsKept},
 	{"DocumentOfAnotherTenantIsNotSeen", documentIsTheTenants},
+	{"OldDocumentsAreListedUnlessTheyWereNamedOrShown", agedDocuments},
+	{"DocumentThatWasNamedIsNotDropped", documentIsDropped},
 }
 
 var earlyApprovals = []situation{
@@ -99,4 +101,64 @@ func earlyApprovalIsDropped(f *fixture) {
 	f.must(err)
 	f.equal("how many rows were dropped", 1, n)
 	f.equal("how many early approvals are left", 0, len(f.earlyOf(a)))
+}
+
+// agedOf names the old documents that are listed.
+func (f *fixture) agedOf(after onceward.DocumentCursor, before time.Time, limit int) (bodies []onceward.Digest) {
+	f.Helper()
+	all, err := f.other.AgedDocuments(f.ctx, after, before, limit)
+	f.must(err)
+	for i := range all {
+		if all[i].Body != nil || all[i].MediaType == "" || all[i].CreatedAt.IsZero() {
+			f.Fatalf("listed is %+v", all[i])
+		}
+		bodies = append(bodies, all[i].Digest)
+	}
+	return bodies
+}
+
+func agedDocuments(f *fixture) {
+	old, older, named, fresh, shown := f.document("old"), f.document("older"), f.document("named"), f.document("fresh"), f.document("shown")
+	older.CreatedAt, older.Tenant = f.origin.Add(-time.Hour), "globex"
+	fresh.CreatedAt = f.origin.Add(time.Hour)
+	shown.MediaType = onceward.ShowingMediaType
+	for _, d := range []onceward.Document{old, older, named, fresh, shown} {
+		f.must(f.Store.PutDocument(f.ctx, d))
+	}
+	there, err := f.Store.NameDocument(f.ctx, tenant, named.Digest, f.origin.Add(time.Hour))
+	f.must(err)
+	f.equal("whether the document is there", true, there)
+	there, err = f.Store.NameDocument(f.ctx, "globex", named.Digest, f.origin)
+	f.must(err)
+	f.equal("whether another tenant's is", false, there)
+	before := f.origin.Add(time.Minute)
+	f.equal("the old documents", []onceward.Digest{older.Digest, old.Digest}, f.agedOf(onceward.DocumentCursor{}, before, 10))
+	f.equal("the first", []onceward.Digest{older.Digest}, f.agedOf(onceward.DocumentCursor{}, before, 1))
+	f.equal("the one after it", []onceward.Digest{old.Digest}, f.agedOf(onceward.DocumentCursor{CreatedAt: older.CreatedAt, Tenant: older.Tenant, Digest: older.Digest}, before, 10))
+}
+
+func documentIsDropped(f *fixture) {
+	d := f.document("invoice")
+	f.must(f.Store.PutDocument(f.ctx, d))
+	named := f.origin.Add(time.Hour)
+	for range 2 { // an earlier time changes nothing
+		_, err := f.Store.NameDocument(f.ctx, tenant, d.Digest, named)
+		f.must(err)
+		named = f.origin
+	}
+	for _, c := range []struct {
+		t      onceward.Tenant
+		before time.Duration
+		want   bool
+	}{{tenant, time.Hour, false}, {"globex", 2 * time.Hour, false}, {tenant, 2 * time.Hour, true}, {tenant, 2 * time.Hour, false}} {
+		dropped, err := f.Store.DropDocument(f.ctx, c.t, d.Digest, f.origin.Add(c.before), onceward.NewAuditEvent(onceward.AuditEvent{Tenant: tenant, Actor: "ledger", Action: onceward.AuditDocumentDropped, Subject: d.Digest.String()}))
+		f.must(err)
+		f.equal("whether it was dropped", c.want, dropped)
+	}
+	gone, err := f.other.LoadDocument(f.ctx, tenant, d.Digest)
+	f.must(err)
+	f.equal("the document", (*onceward.Document)(nil), gone)
+	rows, err := f.other.AuditRows(f.ctx, onceward.AuditQuery{Source: onceward.SourceEvents, Limit: 10, Open: true})
+	f.must(err)
+	f.equal("the lines of the audit trail", 1, len(rows))
 }

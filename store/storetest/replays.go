@@ -10,6 +10,7 @@ var bulkReplays = []situation{
 	{"BulkReplayIsStoredWhole", bulkReplayIsStoredWhole},
 	{"BulkReplayIsWrittenByCompareAndSet", bulkReplayCompareAndSet},
 	{"RunningBulkReplaysAreListedOldestFirst", runningBulkReplays},
+	{"OldBulkReplayIsDroppedAtItsRevision", oldBulkReplays},
 }
 
 func (f *fixture) newBulkReplay(key string) onceward.BulkReplay {
@@ -77,4 +78,36 @@ func runningBulkReplays(f *fixture) {
 	}
 	f.equal("what runs", want, list(10))
 	f.equal("the oldest", want[:1], list(1))
+}
+
+func oldBulkReplays(f *fixture) {
+	older, old, fresh := f.newBulkReplay("older"), f.newBulkReplay("old"), f.newBulkReplay("fresh")
+	older.CreatedAt, fresh.CreatedAt = f.origin.Add(-time.Hour), f.origin.Add(time.Hour)
+	older.Tenant, older.By.Tenant = "globex", "globex"
+	for _, b := range []onceward.BulkReplay{old, fresh, older} {
+		f.putBulkReplay(b)
+	}
+	aged := func(after onceward.BulkCursor, limit int) []*onceward.BulkReplay {
+		f.Helper()
+		page, err := f.other.AgedBulkReplays(f.ctx, after, f.origin.Add(time.Minute), limit)
+		f.must(err)
+		return page
+	}
+	f.equal("the old ones", []*onceward.BulkReplay{&older, &old}, aged(onceward.BulkCursor{}, 10))
+	f.equal("the first", []*onceward.BulkReplay{&older}, aged(onceward.BulkCursor{}, 1))
+	f.equal("the one after it", []*onceward.BulkReplay{&old}, aged(onceward.BulkCursor{CreatedAt: older.CreatedAt, ID: older.ID}, 10))
+	overtaken := old
+	overtaken.Revision++
+	for _, c := range []struct {
+		b    onceward.BulkReplay
+		want bool
+	}{{overtaken, false}, {old, true}, {old, false}} {
+		dropped, err := f.Store.DropBulkReplay(f.ctx, &c.b, onceward.NewAuditEvent(onceward.AuditEvent{Tenant: tenant, Actor: "ledger", Action: onceward.AuditReplayDropped, Subject: old.ID.String()}))
+		f.must(err)
+		f.equal("whether it was dropped", c.want, dropped)
+	}
+	f.equal("what is left", []*onceward.BulkReplay{&older}, aged(onceward.BulkCursor{}, 10))
+	rows, err := f.other.AuditRows(f.ctx, onceward.AuditQuery{Source: onceward.SourceEvents, Limit: 10, Open: true})
+	f.must(err)
+	f.equal("the lines of the audit trail", 1, len(rows))
 }

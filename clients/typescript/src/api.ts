@@ -396,9 +396,13 @@ export interface Decided {
   /** Of the claim. */
   lease_until?: string;
   run: string;
+  /** Outputs, confidence and reasons are gone with their data key. What was pinned stays pinned. */
+  shredded?: boolean;
   /** open: nobody decides it now. */
   state: 'open' | 'claimed' | 'pinned';
   step: string;
+  /** Whose data it is, as its run's. */
+  subject_id?: string;
   /** Of the decision, from 1: each one after that was asked for with a reason. */
   version: number;
   /** Oldest first; the last one is in force. */
@@ -481,6 +485,8 @@ export interface DocumentAnswer {
   sha256: string;
   /** In bytes. */
   size: number;
+  /** Whose data it is, by the ledger's name of that subject. */
+  subject_id?: string;
 }
 
 export interface DocumentRef {
@@ -1182,8 +1188,12 @@ export interface Run {
   reason?: string;
   /** The version of the workflow's document that holds for the run to its end; absent where there is none. */
   rule_version?: string;
+  /** Input and reason are gone with their data key. */
+  shredded?: boolean;
   /** finished: what is there is answered, nothing new joins it. */
   state: 'open' | 'finished';
+  /** Whose data it is, by the ledger's name of that subject. */
+  subject_id?: string;
   trigger_key: string;
   /** The workflow's version that the run started under, and stays under. */
   version: string;
@@ -1247,6 +1257,8 @@ export interface RunRequest {
   input_digest?: string;
   /** What a second request with the same trigger key wants; return if absent. */
   on_duplicate?: 'return' | 'fail' | 'fail_if_running';
+  /** Whose data the input is: it, and what the run's steps decide, is made unreadable when that subject is shredded. Needs master keys; not part of what a repeat is compared by. */
+  subject?: string;
   /** Names the business event: 1 to 255 visible ASCII characters. It starts one run of the workflow, whatever its version. */
   trigger_key: string;
   /** The workflow's version; the one in force, if a document describes the workflow. Not part of the run's identity. */
@@ -1297,8 +1309,12 @@ export interface Saga {
   note?: string;
   /** The run that its operations are in. */
   run: string;
+  /** Its inputs, and what went wrong in words, are gone with their data key. */
+  shredded?: boolean;
   state: 'running' | 'compensating' | 'needs_review' | 'succeeded' | 'compensated' | 'failed' | 'cancelled';
   steps: SagaStep[];
+  /** Whose data it is, by the ledger's name of that subject. */
+  subject_id?: string;
   updated_at: string;
   /** How it stands, in sentences. */
   words: string;
@@ -1328,6 +1344,8 @@ export interface SagaRequest {
   name: string;
   /** In the order in which they are done. Other steps under the same key are refused. */
   steps: SagaStepRequest[];
+  /** Whose data the inputs of the steps are: they are made unreadable when that subject is shredded. Needs master keys; not part of what a repeat is compared by. */
+  subject?: string;
 }
 
 export interface SagaResolve {
