@@ -48,8 +48,8 @@ func (l *shreddedList) add(ids []onceward.DataKeyID) error {
 	return nil
 }
 
-// read returns what the file names. A last line that a crash cut off is none: its
-// keys were not shredded yet.
+// read returns what the file names. A line that a crash cut off is none: its keys
+// were not shredded yet. Any other line is of another file.
 func (l *shreddedList) read() ([]onceward.DataKeyID, error) {
 	if l.path == "" {
 		return nil, nil
@@ -62,15 +62,17 @@ func (l *shreddedList) read() ([]onceward.DataKeyID, error) {
 		return nil, l.unusable(err)
 	}
 	var ids []onceward.DataKeyID
-	for line := range strings.Lines(string(text)) {
+	whole := len(onceward.DataKeyID{}.String())
+	for n, line := range strings.Split(string(text), "\n") {
 		if line = strings.TrimSpace(line); line == "" {
 			continue
 		}
-		id, err := onceward.ParseDataKeyID(line)
-		if err != nil {
-			continue // cut off by a crash
+		switch id, err := onceward.ParseDataKeyID(line); {
+		case err == nil:
+			ids = append(ids, id)
+		case len(line) >= whole || !strings.HasPrefix("dk_", line[:min(len(line), len("dk_"))]):
+			return nil, l.unusable(fmt.Errorf("line %d names no data key", n+1))
 		}
-		ids = append(ids, id)
 	}
 	return ids, nil
 }
