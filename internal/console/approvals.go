@@ -264,14 +264,22 @@ func approve(p *page) error {
 	if p.field("edit") != "" {
 		a.Edit, what = []byte(p.req.PostForm.Get("input")), "approved_edited"
 	}
-	_, err = p.ledger.Approve(p.req.Context(), p.who, id, a)
+	op, err := p.ledger.Approve(p.req.Context(), p.who, id, a)
 	if a.Edit != nil && (onceward.Is(err, onceward.CodeInvalidInput) || onceward.Is(err, onceward.CodeInvalidRequest) || onceward.Is(err, onceward.CodeStateForbids)) {
 		return p.editAgain(err)
 	}
 	if err != nil {
 		return err
 	}
+	if a.Edit != nil && op.State == onceward.StateAwaitingApproval && !saidYes(op, p.who.String()) {
+		what = "edited" // whoever changed it may not be the one who says yes to it
+	}
 	return p.done("/approvals/"+id.String(), what)
+}
+
+// saidYes reports whether one of the yeses to the question is this principal's.
+func saidYes(op *onceward.Operation, who string) bool {
+	return slices.ContainsFunc(op.Approval.Yeses, func(y onceward.Yes) bool { return y.Actor == who })
 }
 
 // editAgain shows the page with the edit that was not taken, unless somebody else
@@ -312,11 +320,21 @@ func (p *page) assign(back string) error {
 		return err
 	}
 	to := onceward.Assignment{To: p.field("to"), Team: p.field("team")}
-	if to.Due, err = timeField(p.field("due")); err != nil {
+	if to.To != "" && !strings.Contains(to.To, ":") {
+		return &onceward.Error{Code: onceward.CodeInvalidRequest, Message: word("error.person", to.To), Hint: word("error.person.hint")}
+	}
+	if to.Due, err = timeField("assign.due", p.field("due")); err != nil {
 		return err
+	}
+	if !to.Due.IsZero() && !p.now.Before(to.Due) {
+		return &onceward.Error{Code: onceward.CodeInvalidRequest, Message: word("error.over", p.field("due")), Hint: word("error.over.hint")}
+	}
+	what := "handed_over"
+	if to.To == "" && to.Team == "" {
+		what = "given_back"
 	}
 	if _, err := p.ledger.Assign(p.req.Context(), p.who, id, to, p.field("reason")); err != nil {
 		return err
 	}
-	return p.done(back+id.String(), "handed_over")
+	return p.done(back+id.String(), what)
 }

@@ -1,9 +1,11 @@
 package console
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -20,6 +22,7 @@ type auditView struct {
 	Lines                            []onceward.AuditLine
 	From, To, Actor, Action, Subject string
 	People                           bool
+	Actions                          []actionChoice
 	At, Export                       string // the addresses of what is asked: as a page, as a file
 	First                            bool
 	More                             string
@@ -36,11 +39,8 @@ func (p *page) auditQuery(v *auditView) (f onceward.AuditFilter, back url.Values
 	if v.From == "" {
 		v.From = dayOf(p.now.Add(-24 * time.Hour))
 	}
-	f = onceward.AuditFilter{Actor: v.Actor, Action: onceward.AuditAction(v.Action), Subject: v.Subject, People: v.People, Limit: ListPage}
-	if f.From, err = timeField(v.From); err != nil {
-		return f, nil, err
-	}
-	if f.To, err = timeField(v.To); err != nil {
+	f = onceward.AuditFilter{Actor: v.Actor, Action: actionCalled(v.Action), Subject: v.Subject, People: v.People, Limit: ListPage}
+	if f.From, f.To, err = timesOf(v.From, v.To); err != nil {
 		return f, nil, err
 	}
 	back = url.Values{}
@@ -57,9 +57,44 @@ func (p *page) auditQuery(v *auditView) (f onceward.AuditFilter, back url.Values
 	return f, back, err
 }
 
+// actionChoice is something that the trail notes: by its name, and as the page
+// says it.
+type actionChoice struct {
+	Name  onceward.AuditAction
+	Label string
+}
+
+// actionChoices are what the trail can be asked for, by their words.
+func actionChoices() (all []actionChoice) {
+	add := func(name string) { all = append(all, actionChoice{onceward.AuditAction(name), eventWord(name)}) }
+	for key := range words {
+		if name, is := strings.CutPrefix(key, "event."); is && name != "became" {
+			add(name)
+		}
+	}
+	for _, s := range onceward.AllStates {
+		add("became_" + s.String())
+	}
+	slices.SortFunc(all, func(a, b actionChoice) int {
+		return cmp.Or(cmp.Compare(a.Label, b.Label), cmp.Compare(a.Name, b.Name))
+	})
+	return all
+}
+
+// actionCalled is the action that somebody wrote: its name, or the words that the
+// page has for it.
+func actionCalled(text string) onceward.AuditAction {
+	for _, a := range actionChoices() {
+		if strings.EqualFold(a.Label, text) {
+			return a.Name
+		}
+	}
+	return onceward.AuditAction(text)
+}
+
 // audit is GET /audit.
 func audit(p *page) error {
-	v := auditView{Now: p.now, First: p.req.URL.Query().Get("after") == ""}
+	v := auditView{Now: p.now, Actions: actionChoices(), First: p.req.URL.Query().Get("after") == ""}
 	f, back, err := p.auditQuery(&v)
 	if err != nil {
 		return err

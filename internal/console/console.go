@@ -8,6 +8,7 @@ import (
 	"html/template"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"path"
 	"strings"
 
@@ -105,12 +106,40 @@ func (c *Console) Handler(next http.Handler) http.Handler {
 				return
 			}
 			if first, _, _ := strings.Cut(p[1:], "/"); sections[first] {
-				c.Refuse(w, req, &onceward.Error{Code: onceward.CodeRouteNotFound, Message: word("error.no_page")})
+				c.elsewhere(w, req)
 				return
 			}
 		}
 		next.ServeHTTP(w, req)
 	})
+}
+
+// elsewhere answers what no page of a section answers. Whoever loads the address
+// of a form, as after a refusal, gets the page above it; a method that an address
+// does not have is told so.
+func (c *Console) elsewhere(w http.ResponseWriter, req *http.Request) {
+	has := func(method, at string) bool {
+		_, pattern := c.mux.Handler(&http.Request{Method: method, Host: req.Host, URL: &url.URL{Path: at}})
+		return pattern != ""
+	}
+	here := req.URL.Path
+	switch {
+	case req.Method == http.MethodGet && has(post, here):
+		for here = path.Dir(here); !has(get, here); here = path.Dir(here) {
+		}
+		(&page{Console: c, w: w, req: req}).redirect(here)
+	case has(get, here) || has(post, here):
+		var allowed []string
+		for _, m := range []string{http.MethodGet, http.MethodHead, http.MethodPost} {
+			if has(m, here) {
+				allowed = append(allowed, m)
+			}
+		}
+		w.Header().Set("Allow", strings.Join(allowed, ", "))
+		c.Refuse(w, req, &onceward.Error{Code: onceward.CodeMethodNotAllowed, Message: word("error.method", req.Method)})
+	default:
+		c.Refuse(w, req, &onceward.Error{Code: onceward.CodeRouteNotFound, Message: word("error.no_page")})
+	}
 }
 
 // Drain ends the streams of live updates, so that the server can go away.

@@ -40,7 +40,7 @@ func TestInABrowserApproverChangesTheAmountAndAnotherSaysYes(t *testing.T) {
 	if w.read(op).State != onceward.StateAwaitingApproval {
 		t.Fatal("looking decided")
 	}
-	alice.submitted(at + "/approve").sees("You said yes to the changed input")
+	alice.submitted(at + "/approve").sees("Somebody else has to say yes to it")
 	bob := w.open(t).signedIn("bob", onceward.RoleApprover).at(at).sees("What was changed", "token:alice")
 	bob.do(chromedp.KeyEvent("a"), chromedp.KeyEvent(kb.Enter)).sees("You said yes.")
 	w.drain()

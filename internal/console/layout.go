@@ -18,7 +18,7 @@ import (
 // parse makes the templates: each page with the layout and the parts around it.
 func parse(assets map[string]string) map[string]*template.Template {
 	base := template.New("").Funcs(template.FuncMap{
-		"w": word, "wordOr": wordOr, "counted": counted, "text": visibleText, "marked": marked, "at": timeElement, "day": dayOf, "ago": ago, "took": took, "n": func(n any) string { return grouped(toInt(n)) },
+		"w": word, "wordOr": wordOr, "counted": counted, "text": visibleText, "marked": marked, "sentence": sentence, "at": timeElement, "day": dayOf, "ago": ago, "took": took, "n": func(n any) string { return grouped(toInt(n)) },
 		"badge": badge, "short": short, "asset": func(name string) string { return assets[name] }, "dict": dict, "state": stateWord, "event": eventWord, "json": pretty, "bytes": func(s string) []byte { return []byte(s) }, "list": func(v ...any) []any { return v },
 		"since": func(now, at time.Time) string { return took(now.Sub(at)) },
 	})
@@ -55,6 +55,19 @@ func visibleText(v any) template.HTML {
 		return template.HTML(template.HTMLEscapeString(s)) // #nosec G203 -- it is escaped
 	}
 	return marked(seen)
+}
+
+// sentence is an error's text as people read it: errors begin small and end with
+// nothing. A first word that may be a name stays as it is.
+func sentence(s string) string {
+	first, _, _ := strings.Cut(s, " ")
+	if first != "" && !strings.ContainsFunc(first, func(r rune) bool { return r < 'a' || r > 'z' }) {
+		s = strings.ToUpper(s[:1]) + s[1:]
+	}
+	if s != "" && !strings.ContainsAny(s[len(s)-1:], ".!?") {
+		s += "."
+	}
+	return s
 }
 
 // written is a character as onceward.Visible writes it out.

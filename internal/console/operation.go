@@ -121,12 +121,13 @@ func (p *page) chain(op *onceward.Operation, v *operationView) {
 
 // offers says what the page lets its reader try; the ledger decides.
 func (p *page) offers(op *onceward.Operation, v *operationView) {
+	may := func(a onceward.Action) bool { return p.mayOn(a, op.Tool, op.Effect) }
 	ended := op.State == onceward.StateFailed || op.State == onceward.StateAbandoned
-	v.MayCancel = p.may(onceward.ActionCancel) && !op.State.Terminal() && !op.CancelRequested
-	v.MayLookUp = p.may(onceward.ActionReconcile) && op.Policy.HasProbe && op.OpenAttempts() > 0
-	v.MayReplay = p.may(onceward.ActionReplay) && (ended || op.State == onceward.StateNeedsReview || op.State == onceward.StateOutcomeUnknown)
-	v.MayComment = p.may(onceward.ActionWorkReviews) && (ended || op.State == onceward.StateNeedsReview || op.State == onceward.StateAwaitingApproval || op.State == onceward.StateOutcomeUnknown)
-	v.MayFork, v.ForkInput = p.may(onceward.ActionFork) && op.State.Terminal() && !op.Retired, op.Input == nil || !op.Policy.KeepInput.Whole()
+	v.MayCancel = may(onceward.ActionCancel) && !op.State.Terminal() && !op.CancelRequested
+	v.MayLookUp = may(onceward.ActionReconcile) && op.Policy.HasProbe && op.OpenAttempts() > 0
+	v.MayReplay = may(onceward.ActionReplay) && (ended || op.State == onceward.StateNeedsReview || op.State == onceward.StateOutcomeUnknown)
+	v.MayComment = may(onceward.ActionWorkReviews) && (ended || op.State == onceward.StateNeedsReview || op.State == onceward.StateAwaitingApproval || op.State == onceward.StateOutcomeUnknown)
+	v.MayFork, v.ForkInput = may(onceward.ActionFork) && op.State.Terminal() && !op.Retired, op.Input == nil || !op.Policy.KeepInput.Whole()
 	v.MayReview = p.may(onceward.ActionReadReviews) && len(op.Answers()) > 0
 	v.MayApprove = p.may(onceward.ActionReadApprovals) && op.ApprovalNeeded
 }

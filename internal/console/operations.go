@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/onceward/onceward"
 )
@@ -24,7 +25,7 @@ type search struct {
 const (
 	filtersMax      = 12
 	filterNameMax   = 40
-	filterQueryMax  = 300
+	filterQueryMax  = 300 // bytes
 	filterCookie    = "onceward_filters"
 	filterCookieMax = 3500
 )
@@ -72,15 +73,27 @@ func (s search) filter() (f onceward.Filter, err error) {
 		}
 		f.States = append(f.States, state)
 	}
-	if f.From, err = timeField(s.From); err != nil {
-		return f, err
-	}
-	f.To, err = timeField(s.To)
+	f.From, f.To, err = timesOf(s.From, s.To)
 	return f, err
 }
 
-// timeField reads a time as forms have it: to the minute, UTC.
-func timeField(s string) (time.Time, error) {
+// timesOf reads the two times of a search; each may be empty.
+func timesOf(from, to string) (f, t time.Time, err error) {
+	if f, err = timeField("search.from", from); err != nil {
+		return f, t, err
+	}
+	if t, err = timeField("search.to", to); err != nil {
+		return f, t, err
+	}
+	if !f.IsZero() && !t.IsZero() && !f.Before(t) {
+		err = &onceward.Error{Code: onceward.CodeInvalidRequest, Message: word("error.times", from, to), Hint: word("error.times.hint")}
+	}
+	return f, t, err
+}
+
+// timeField reads a time as forms have it, to the minute, UTC. The label is the
+// key of what the form calls it.
+func timeField(label, s string) (time.Time, error) {
 	if s == "" {
 		return time.Time{}, nil
 	}
@@ -89,7 +102,7 @@ func timeField(s string) (time.Time, error) {
 			return t.UTC(), nil
 		}
 	}
-	return time.Time{}, &onceward.Error{Code: onceward.CodeInvalidRequest, Message: word("error.time"), Hint: word("error.time.hint")}
+	return time.Time{}, &onceward.Error{Code: onceward.CodeInvalidRequest, Message: word("error.time", word(label), short(40, s)), Hint: word("error.time.hint")}
 }
 
 // operationsView is the page of operations.
@@ -209,7 +222,7 @@ func (p *page) savedFilters() []preset {
 	kept := all[:0]
 	for _, f := range all[:min(len(all), filtersMax)] {
 		q, err := url.ParseQuery(f.Query)
-		if s := searchOf(q).Query(); err == nil && f.Name != "" && len(f.Name) <= filterNameMax && s != "" && len(s) <= filterQueryMax {
+		if s := searchOf(q).Query(); err == nil && isFilterName(f.Name) && s != "" && len(s) <= filterQueryMax {
 			kept = append(kept, preset{f.Name, s})
 		}
 	}
@@ -230,11 +243,17 @@ func (p *page) keepFilters(all []preset) error {
 	return nil
 }
 
+// isFilterName reports whether a search may be called so: a few characters, each
+// of which is seen.
+func isFilterName(s string) bool {
+	return s != "" && utf8.RuneCountInString(s) <= filterNameMax && onceward.Visible(s) == s
+}
+
 // saveFilter is POST /operations/filters.
 func saveFilter(p *page) error {
 	q, err := url.ParseQuery(p.field("query"))
-	query, name := searchOf(q).Query(), p.field("name")
-	if err != nil || query == "" || len(query) > filterQueryMax || name == "" || len(name) > filterNameMax {
+	query, name := searchOf(q).Query(), onceward.Visible(p.field("name"))
+	if err != nil || query == "" || len(query) > filterQueryMax || !isFilterName(name) {
 		return &onceward.Error{Code: onceward.CodeInvalidRequest, Message: word("error.filter"), Hint: word("error.filter.hint")}
 	}
 	all := slices.DeleteFunc(p.savedFilters(), func(f preset) bool { return f.Name == name })

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"regexp"
 	"runtime/debug"
 	"strconv"
 	"strings"
@@ -45,6 +46,9 @@ func (p *page) run() error {
 	if p.req.Method == http.MethodPost {
 		p.req.Body = http.MaxBytesReader(p.w, p.req.Body, FormBytesMax)
 		if err := p.req.ParseForm(); err != nil {
+			if tooLong := (*http.MaxBytesError)(nil); errors.As(err, &tooLong) {
+				return &onceward.Error{Code: onceward.CodeTooLarge, Message: word("error.form_size", tooLong.Limit>>20), Err: err}
+			}
 			return &onceward.Error{Code: onceward.CodeInvalidRequest, Message: word("error.form"), Err: err}
 		}
 	}
@@ -69,6 +73,16 @@ func (p *page) run() error {
 // follows from it, what is done is asked of the ledger anew.
 func (p *page) may(a onceward.Action) bool { return onceward.Authorize(p.who, a) == nil }
 
+// mayOn is may for one tool: what the credentials are narrowed to counts, too.
+func (p *page) mayOn(a onceward.Action, tool onceward.ToolName, effect onceward.EffectClass) bool {
+	return p.may(a) && p.who.Permits(tool, effect) == nil
+}
+
+// mayOnAll is may for what concerns every tool at once.
+func (p *page) mayOnAll(a onceward.Action) bool {
+	return p.may(a) && len(p.who.Tools)+len(p.who.Effects) == 0
+}
+
 // fail shows what is wrong. Whoever is not signed in is sent to where he can.
 func (p *page) fail(err error) {
 	if onceward.Is(err, onceward.CodeUnauthenticated) && p.req.Method == http.MethodGet && p.route.Path != "/live" {
@@ -91,12 +105,13 @@ func (c *Console) Refuse(w http.ResponseWriter, req *http.Request, err error) {
 type errorView struct {
 	Status                        int
 	Code, Message, Advice, Back   string
+	SignInAt                      string // and back to where the form was
 	SignIn, MayBeDone, Unexpected bool
 }
 
 func (c *Console) refuse(p *page, err error) {
 	code := onceward.CodeOf(err)
-	v := errorView{Status: c.opts.Status(code), Code: string(code), Message: messageOf(err), Advice: onceward.AdviceFor(err).Sentence,
+	v := errorView{Status: c.opts.Status(code), Code: string(code), Message: messageOf(err), Advice: p.adviceOf(err), SignInAt: link("/signin", "to="+url.QueryEscape(p.back())),
 		SignIn: code == onceward.CodeUnauthenticated, MayBeDone: onceward.AdviceFor(err).SideEffectPossible, Unexpected: code.ForOperators(), Back: p.back()}
 	if v.Unexpected || code == onceward.CodeInternal {
 		c.log.ErrorContext(p.req.Context(), "page refused", "path", p.route.Path, "code", v.Code, "error", err)
@@ -105,13 +120,32 @@ func (c *Console) refuse(p *page, err error) {
 	p.render(v.Status, "error", word("error.title"), v)
 }
 
-// messageOf is an error's own words, without what it was doing.
+// messageOf is an error's own words, without what it was doing. Of an event that a
+// state forbids, people are told why, and not by which name programs know it.
 func messageOf(err error) string {
 	var e *onceward.Error
-	if errors.As(err, &e) && e.Message != "" {
-		return e.Message
+	if !errors.As(err, &e) || e.Message == "" {
+		return word("error.unexpected")
 	}
-	return word("error.unexpected")
+	if m := notAllowed.FindStringSubmatch(e.Message); e.Code == onceward.CodeStateForbids && m != nil {
+		if m[2] != "" {
+			return m[2]
+		}
+		return word("error.state", wordOr("state.", m[1]))
+	}
+	return e.Message
+}
+
+// notAllowed is how the machine refuses an event.
+var notAllowed = regexp.MustCompile(`^[a-z_]+ is not allowed in ([a-z_]+)(?:: (.+))?$`)
+
+// adviceOf says what to do. Where an error speaks to programs, of routes and
+// documents, the console's pages have words of their own for people.
+func (p *page) adviceOf(err error) string {
+	if own, ok := known("advice." + string(onceward.CodeOf(err))); ok && p.route.Path != "" {
+		return own
+	}
+	return onceward.AdviceFor(err).Sentence
 }
 
 // back is the page from which a form was sent.
@@ -229,5 +263,8 @@ func (p *page) operationID() (onceward.OperationID, error) {
 	return onceward.ParseOperationID(p.req.PathValue("id"))
 }
 
-// field is a member of the form, without blanks around it.
-func (p *page) field(name string) string { return strings.TrimSpace(p.req.PostForm.Get(name)) }
+// field is a member of the form, without blanks around it. Browsers end the lines
+// of a form with CR LF; people write lines.
+func (p *page) field(name string) string {
+	return strings.TrimSpace(strings.ReplaceAll(p.req.PostForm.Get(name), "\r\n", "\n"))
+}

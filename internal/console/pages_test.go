@@ -171,7 +171,7 @@ func TestApproverChangesWhatWasAskedAndSaysYes(t *testing.T) {
 	if w.read(op).State != onceward.StateAwaitingApproval || w.provider.Effects() != 0 {
 		t.Fatal("looking at a change made it")
 	}
-	p.submit(at+"/approve").want(200, "You said yes to the changed input")
+	p.submit(at+"/approve").want(200, "Somebody else has to say yes to it").lacks("You said yes")
 	w.drain()
 	if got := w.read(op); got.State != onceward.StateAwaitingApproval || got.QuorumLeft() != 1 {
 		t.Fatalf("whoever changed it may not say yes alone, and it is %s", got.State)
@@ -508,7 +508,7 @@ func TestEveryTextHasItsPlace(t *testing.T) {
 	}
 	// Texts whose key is put together: by a state, a role, what was done.
 	made := []string{"done.", "state.", "effect.", "effect_note.", "event.", "settler.", "reach.", "attempt.", "parked.", "pause.", "answer.", "ended.", "outcome.", "bulk.", "run.", "inbox.",
-		"probe.", "verdict.", "saga.", "saga_kind.", "saga_step.", "sign.", "severity.", "token.", "role.", "nav.", "tile.", "say.", "drawing."}
+		"probe.", "verdict.", "advice.", "saga.", "saga_kind.", "saga_step.", "sign.", "severity.", "token.", "role.", "nav.", "tile.", "say.", "drawing."}
 	for line := range strings.Lines(string(text)) {
 		key, _, ok := strings.Cut(line, ": ")
 		if !ok || strings.HasPrefix(line, "#") {
@@ -543,11 +543,11 @@ func TestExportedTrailSaysWhatThePageSays(t *testing.T) {
 	w := newWorld(t)
 	op := w.inReview("case-1")
 	b := w.visit("aud", onceward.RoleAuditor)
-	b.get("/audit?subject="+op.String()).want(200, "Became: Under way", "A person is asked")
+	b.get("/audit?subject="+op.String()).want(200, "Became: Under way", "<td>A person is asked")
 	p := b.get("/audit/export?subject="+op.String()).want(200, fmt.Sprintf(`"subject":%q`, op.String()))
 	if n := strings.Count(p.text, "\n"); n < 2 {
 		t.Errorf("%d lines:\n%s", n, p.text)
 	}
 	b.get("/audit?action=audit_exported").want(200, "token:aud")
-	b.get("/audit?people=1").want(200).lacks("A person is asked")
+	b.get("/audit?people=1").want(200).lacks("<td>A person is asked")
 }

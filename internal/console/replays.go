@@ -21,6 +21,7 @@ type bulkView struct {
 	Counts  []outcomeCount
 	Done    int
 	Running bool
+	MayRun  bool // what the dry run found may be carried out
 	Ended   bool
 	// Share is how much of it is done, of a hundred, where that is known: a replay
 	// from a plan. A replay by filter finds its operations as it goes.
@@ -37,6 +38,7 @@ type outcomeCount struct {
 func bulkOf(b *onceward.BulkReplay, of int) *bulkView {
 	v := &bulkView{BulkReplay: b, Done: len(b.Results), Running: b.State == onceward.BulkRunning, Sentence: b.Sentence(), Of: of}
 	v.Ended = !v.Running
+	v.MayRun = b.DryRun && b.State == onceward.BulkFinished && v.Done > 0
 	for _, o := range onceward.BulkOutcomes {
 		if n := b.Count(o); n > 0 {
 			v.Counts = append(v.Counts, outcomeCount{o, n})
@@ -95,7 +97,7 @@ func (p *page) rate() (int, error) {
 	}
 	n, err := strconv.Atoi(s)
 	if err != nil {
-		return 0, &onceward.Error{Code: onceward.CodeInvalidRequest, Message: word("error.number")}
+		return 0, &onceward.Error{Code: onceward.CodeInvalidRequest, Message: word("error.number", word("replays.rate"))}
 	}
 	return n, nil
 }

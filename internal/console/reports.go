@@ -29,11 +29,11 @@ func reports(p *page) error {
 	if q.Get("from") == "" {
 		return p.show("reports", word("reports.title"), v)
 	}
-	from, err := timeField(v.From)
+	from, err := timeField("search.from", v.From)
 	if err != nil {
 		return err
 	}
-	to, err := timeField(v.To)
+	to, err := timeField("search.to", v.To)
 	if err != nil {
 		return err
 	}

@@ -18,6 +18,7 @@ type reviewsView struct {
 	Reviews []*onceward.Review
 	Events  []*onceward.InboxEvent
 	More    string
+	At      string // the address of what is asked for
 	Now     time.Time
 	First   bool
 }
@@ -42,15 +43,17 @@ func reviews(p *page) error {
 	if v.Reviews, err = p.ledger.Reviews(p.req.Context(), p.who, query); err != nil {
 		return err
 	}
+	asked := url.Values{"of": {v.Of}}
+	if v.Team != "" {
+		asked.Set("team", v.Team)
+	}
+	if v.Overdue {
+		asked.Set("overdue", "1")
+	}
+	v.At = link("/reviews", asked.Encode())
 	if n := len(v.Reviews); n == ListPage {
-		next := url.Values{"of": {v.Of}, "after": {writeReviewCursor(v.Reviews[n-1].Cursor())}}
-		if v.Team != "" {
-			next.Set("team", v.Team)
-		}
-		if v.Overdue {
-			next.Set("overdue", "1")
-		}
-		v.More = "/reviews?" + next.Encode()
+		asked.Set("after", writeReviewCursor(v.Reviews[n-1].Cursor()))
+		v.More = link("/reviews", asked.Encode())
 	}
 	if v.First && p.may(onceward.ActionReadEvents) {
 		if v.Events, err = p.ledger.WaitingEvents(p.req.Context(), p.who, ListPage); err != nil {
@@ -116,8 +119,9 @@ func review(p *page) error {
 	if err != nil {
 		return err
 	}
-	v := &reviewView{operationView: o, Review: r, Mine: r.Operation.Assigned.To == p.who.String(), MayWork: p.may(onceward.ActionWorkReviews),
-		MayEnd: p.may(onceward.ActionResolve), MayGive: p.may(onceward.ActionAssign)}
+	v := &reviewView{operationView: o, Review: r, Mine: r.Operation.Assigned.To == p.who.String(), MayWork: p.mayOn(onceward.ActionWorkReviews, o.Op.Tool, o.Op.Effect),
+		MayEnd: p.mayOn(onceward.ActionResolve, o.Op.Tool, o.Op.Effect)}
+	v.MayGive = v.MayWork && p.may(onceward.ActionAssign)
 	if o.Sees && o.Op.Request != nil {
 		v.Sent = o.Op.Request
 		v.SentAs, _ = bodyText(v.Sent.Body)

@@ -15,6 +15,7 @@ type runsView struct {
 	Correlation string
 	State       string
 	More        string
+	At          string // the address of what is asked for
 	First       bool
 	Now         time.Time
 }
@@ -41,13 +42,15 @@ func runs(p *page) error {
 			return &onceward.Error{Code: onceward.CodeCursorInvalid, Message: word("error.cursor")}
 		}
 	}
+	q.Del("after")
+	q.Del("done")
+	v.At = link("/runs", q.Encode())
 	var err error
 	if v.Runs, err = p.ledger.ListRuns(p.req.Context(), p.who, f); err != nil {
 		return err
 	}
 	if n := len(v.Runs); n == ListPage {
 		q.Set("after", strconv.FormatInt(v.Runs[n-1].CreatedAt.UnixMicro(), 10)+"."+v.Runs[n-1].ID.String())
-		q.Del("done")
 		v.More = "/runs?" + q.Encode()
 	}
 	return p.show("runs", word("runs.title"), v)

@@ -45,7 +45,7 @@ type toolsView struct {
 
 // tools is GET /tools.
 func tools(p *page) error {
-	v := toolsView{MayStop: p.may(onceward.ActionSwitchTools), ReadReports: p.may(onceward.ActionReadReports)}
+	v := toolsView{MayStop: p.mayOnAll(onceward.ActionSwitchTools), ReadReports: p.may(onceward.ActionReadReports)}
 	stopped, err := p.ledger.Switches(p.req.Context(), p.who)
 	if err != nil {
 		return err
@@ -125,8 +125,8 @@ func tool(p *page) error {
 		return err
 	}
 	ctx := p.req.Context()
-	v := &oneToolView{toolView: p.toolOf(t, answered), Schema: pretty(t.Info().InputSchema), MayPause: p.may(onceward.ActionSwitchTools), MayDead: p.may(onceward.ActionReplay),
-		MaySign: p.may(onceward.ActionSignContracts) && p.who.Tenant == onceward.DefaultTenant, Now: p.now}
+	v := &oneToolView{toolView: p.toolOf(t, answered), Schema: pretty(t.Info().InputSchema), MayPause: p.mayOn(onceward.ActionSwitchTools, name, t.Info().Policy.Effect), MayDead: p.may(onceward.ActionReplay),
+		MaySign: p.mayOn(onceward.ActionSignContracts, name, t.Info().Policy.Effect) && p.who.Tenant == onceward.DefaultTenant, Now: p.now}
 	if v.Versions, err = p.ledger.ContractHistory(ctx, p.who, name); err != nil {
 		return err
 	}
@@ -181,9 +181,19 @@ func pauseTool(p *page) error {
 	})
 }
 
+// stoppedWithAll reports whether a switch for every tool of the tenant is thrown.
+func (p *page) stoppedWithAll() bool {
+	_, stopped := p.ledger.Paused(p.who.Tenant, "")
+	return stopped
+}
+
 // resumeTool is POST /tools/{name}/resume.
 func resumeTool(p *page) error {
-	return p.switchTool("resumed", func(name onceward.ToolName) error {
+	what := "resumed"
+	if p.stoppedWithAll() {
+		what = "resumed_stopped"
+	}
+	return p.switchTool(what, func(name onceward.ToolName) error {
 		_, err := p.ledger.ResumeTool(p.req.Context(), p.who, name)
 		return err
 	})
