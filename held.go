@@ -17,6 +17,11 @@ type HeldVersion struct {
 	Signed      []ContractSigning // in place of InForce, as of the newest look
 }
 
+// OwnedBy reports whether the principal is the owner who signs the version so.
+func (h *HeldVersion) OwnedBy(p Principal, as SignAs) bool {
+	return p.owns(ownerOf(h.InForce.Info(), h.Next.Info(), as))
+}
+
 // SignOff sets how versions are compared, and whether one that widens risk waits
 // for its owners. Call it before use. Without it versions are not compared, and
 // nothing waits.

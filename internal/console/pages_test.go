@@ -355,9 +355,11 @@ func TestVersionThatRisksMoreIsSignedByBothOwners(t *testing.T) {
 	w := newWorld(t, withWiderTickets)
 	at := "/tools/" + string(ticket)
 	sue, tom := w.owner("sue", "support"), w.owner("tom", "platform")
+	w.owner("eve", "finance").get(at).want(200, "waits for its owners").lacks("/sign\"")
+	sue.get(at).want(200, `value="business"`).lacks(`value="technical"`)
 	sue.get(at).want(200, "waits for its owners", "it may be sent more often", `<del>5</del>`, `<ins>9</ins>`).submit(at+"/sign", "as", "technical", "reason", "it was agreed").want(403)
 	sue.get(at).submit(at+"/sign", "as", "business", "reason", " ").want(400)
-	sue.get(at).submit(at+"/sign", "as", "business", "reason", "the vendor is slow").want(200, "Your yes is noted", "business owner", "token:sue", "the vendor is slow").lacks(`value="business"`)
+	sue.get(at).submit(at+"/sign", "as", "business", "reason", "the vendor is slow").want(200, "Your yes is noted", "business owner", "token:sue", "the vendor is slow").lacks("/sign\"")
 	tom.get(at).submit(at+"/sign", "as", "technical", "reason", "it is looked up in between").want(200).lacks("waits for its owners")
 	if got, err := w.ledger.Tool(ticket); err != nil || got.Info().Version != "v2" {
 		t.Errorf("in force is %v, %v", got, err)

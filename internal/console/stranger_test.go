@@ -177,3 +177,10 @@ func TestTrailIsAskedInTheWordsOfThePage(t *testing.T) {
 		t.Error("another action found it")
 	}
 }
+
+func TestWhoSeesNoOperationsIsTold(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.visit("ada", onceward.RoleAdmin).get("/").want(200, "Your roles do not show you operations").lacks("The invariant is whole")
+	w.visit("aud", onceward.RoleAuditor).get("/").want(200, "The invariant is whole").lacks("Your roles do not")
+}

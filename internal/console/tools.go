@@ -107,6 +107,7 @@ type oneToolView struct {
 	MayPause bool
 	MayDead  bool
 	MaySign  bool
+	Sign     map[string][]onceward.SignAs // by version: as what the reader may sign it
 	Now      time.Time
 }
 
@@ -129,6 +130,9 @@ func tool(p *page) error {
 		MaySign: p.mayOn(onceward.ActionSignContracts, name, t.Info().Policy.Effect) && p.who.Tenant == onceward.DefaultTenant, Now: p.now}
 	if v.Versions, err = p.ledger.ContractHistory(ctx, p.who, name); err != nil {
 		return err
+	}
+	if v.MaySign {
+		v.Sign = p.signable(v.Held, v.Versions)
 	}
 	if p.who.Tenant == onceward.DefaultTenant {
 		v.Source = string(t.Info().Source)
@@ -161,6 +165,22 @@ func tool(p *page) error {
 		}
 	}
 	return p.show("tool", string(name), v)
+}
+
+// signable says as what the reader may sign the versions that wait: as the owner
+// that he is, and as one of the two alone.
+func (p *page) signable(held *onceward.HeldVersion, versions []onceward.ContractStanding) map[string][]onceward.SignAs {
+	all := map[string][]onceward.SignAs{}
+	for i := range versions {
+		c := &versions[i]
+		if slices.ContainsFunc(c.Signed, func(s onceward.ContractSigning) bool { return s.Against == c.Against && s.Actor == p.who.String() }) {
+			continue
+		}
+		all[c.Version] = slices.DeleteFunc(c.Open(), func(as onceward.SignAs) bool {
+			return held != nil && held.Next.Info().Version == c.Version && !held.OwnedBy(p.who, as)
+		})
+	}
+	return all
 }
 
 func (p *page) switchTool(what string, do func(onceward.ToolName) error) error {
