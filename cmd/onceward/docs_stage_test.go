@@ -222,7 +222,8 @@ func cliStage(p *guide) {
 	p.words = true
 	p.fill = func(command string) string {
 		if strings.HasPrefix(command, "onceward serve --keys") {
-			command += " --contracts contracts" // what comes after it needs them
+			// What comes after it needs contracts, and a server without keys its own ledger.
+			command += " --contracts contracts --db sqlite:encrypted.db"
 		}
 		if strings.Contains(command, "onceward contract init") {
 			command = strings.ReplaceAll(command, "contracts/", "new-")
