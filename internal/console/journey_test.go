@@ -74,7 +74,7 @@ func TestInABrowserReplayWantsItsSentence(t *testing.T) {
 	at := "/operations/" + op.String()
 	olga.signedIn("olga", onceward.RoleOperator).at(at).sees("It may have happened").click(`a[href="` + at + `/replay"]`).sees("may make a second effect")
 	sentence := eval[string](olga, `document.getElementById('sentence').textContent`)
-	olga.typed("textarea[name=reason]", "the line was down").typed("input[name=confirm]", "yes").submitted(at + "/replay").sees("may make a second effect")
+	olga.typed("textarea[name=reason]", "the line was down").typed("input[name=confirm]", "yes").submitted(at + "/replay").sees("That is not the sentence")
 	olga.typed("input[name=confirm]", sentence).submitted(at + "/replay").sees("A new attempt may start")
 	w.drain()
 	olga.sees("Succeeded")

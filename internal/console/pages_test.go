@@ -229,7 +229,7 @@ func TestReplayNeedsItsSentenceWordForWord(t *testing.T) {
 	b := w.visit("olga", onceward.RoleOperator)
 	p := b.get(at).want(200, "may make a second effect")
 	sentence := html.UnescapeString(regexp.MustCompile(`class="sentence">([^<]*)<`).FindStringSubmatch(p.text)[1])
-	p.submit(at, "reason", "the line was down", "confirm", "yes").lacks("A new attempt may start")
+	p.submit(at, "reason", "the line was down", "confirm", "yes").lacks("A new attempt may start").want(409, "That is not the sentence")
 	if w.read(op).State != onceward.StateNeedsReview {
 		t.Fatal("it was replayed without its sentence")
 	}

@@ -53,7 +53,9 @@ func replay(p *page) error {
 		if planErr != nil {
 			return err
 		}
-		v.Reason, v.Wrong = p.field("reason"), messageOf(err)
+		if v.Reason, v.Wrong = p.field("reason"), messageOf(err); p.field("confirm") != "" && onceward.Is(err, onceward.CodeConfirmationNeeded) {
+			v.Wrong = word("plan.wrong")
+		}
 		p.render(p.opts.Status(onceward.CodeOf(err)), "plan", word("plan.title", v.Op.Tool), v)
 		return nil
 	}
