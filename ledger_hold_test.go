@@ -1,6 +1,7 @@
 package onceward_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -106,8 +107,9 @@ func TestOneTenantsHoldsAreNotCountedAgainstAnother(t *testing.T) {
 	w := newWorld(t, oncewardtest.NewTool("t.write", onceward.EffectUnsafeWrite))
 	rival := onceward.LocalPrincipal()
 	rival.Tenant = "rival"
-	for range onceward.HoldsMax {
-		if _, err := w.ledger.SetHold(t.Context(), rival, onceward.HoldRequest{Reason: "case 7"}); err != nil {
+	for i := range onceward.HoldsMax {
+		h := onceward.Hold{ID: onceward.HoldID(fmt.Sprintf("hold_%016x", i)), Tenant: rival.Tenant, Reason: "case 7", By: rival.String(), At: w.clock.Now()}
+		if err := w.store.PutHold(t.Context(), h); err != nil {
 			t.Fatal(err)
 		}
 	}
