@@ -514,6 +514,43 @@ func TestSagaLeavesTheOperationOfOthersAlone(t *testing.T) {
 	})
 }
 
+// What a step would ask for is there already, of another input, or is another step
+// of the same saga: it is no proof that the step is done.
+func TestStepWhoseKeyIsAnotherInputsIsNotTakenForDone(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		foreign, charge string // inputs of somebody else's card.charge; of the saga's second one
+		why             string
+	}{
+		"OfSomebodyElse":          {foreign: `{"id":"o-1","amount":1}`, why: "for another input"},
+		"OfAStepWithAnotherInput": {charge: `{"id":"o-1","amount":1}`, why: "one operation cannot be two steps"},
+		"OfAStepWithTheSameInput": {charge: `{"id":"o-1"}`, why: "one operation cannot be two steps"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inSagaWorld(t, func(t *testing.T, s *sagaWorld) {
+				happened := []string{"stock.reserve", "stock.release"}
+				r := sagaOrder()
+				if c.foreign != "" {
+					if _, err := s.ledger.Submit(t.Context(), onceward.Intent{Principal: onceward.LocalPrincipal(), Tool: "card.charge", Input: []byte(c.foreign), Wait: time.Second}); err != nil {
+						t.Fatal(err)
+					}
+					s.quiet()
+					happened = slices.Insert(happened, 0, "card.charge")
+				} else {
+					r.Steps = slices.Insert(r.Steps, 2, onceward.SagaStep{Name: "again", Tool: "card.charge", Input: []byte(c.charge)})
+					happened = []string{"stock.reserve", "card.charge", "card.refund", "stock.release"}
+				}
+				id := s.start(r).ID
+				s.turnOver()
+				if got := s.wantSaga(id, onceward.SagaCompensated, happened...); !strings.Contains(got.Cause, c.why) {
+					t.Errorf("it went back because %q", got.Cause)
+				}
+			})
+		})
+	}
+}
+
 func TestSagaWhoseStarterLostItsRightsGoesBack(t *testing.T) {
 	t.Parallel()
 	inSagaWorld(t, func(_ *testing.T, s *sagaWorld) {

@@ -252,8 +252,21 @@ func (l *Ledger) begin(ctx context.Context, s *Saga, step *SagaStep) (look, erro
 	if err != nil {
 		return s.refused(step, err)
 	}
-	step.State, step.StartedAt = SagaStepStarted, l.clock.now()
-	step.Operation = NewOperationID(s.Tenant, step.Tool, r.p.Key)
+	id := NewOperationID(s.Tenant, step.Tool, r.p.Key)
+	for i := range s.Steps {
+		if other := &s.Steps[i]; other.Operation == id {
+			return s.refused(step, Errorf(CodeKeyReused, "its key makes it the operation of the step %s, and one operation cannot be two steps", other.Name))
+		}
+	}
+	switch there, err := l.sagaOperation(ctx, id); {
+	case err != nil:
+		return look{}, err
+	case there != nil: // somebody else has asked for it
+		if err := l.sameIntention(ctx, r.in, r.tool, r.p, there); err != nil {
+			return s.refused(step, err)
+		}
+	}
+	step.State, step.StartedAt, step.Operation = SagaStepStarted, l.clock.now(), id
 	return look{moved: true}, nil
 }
 
@@ -304,7 +317,8 @@ func (l *Ledger) followStep(ctx context.Context, s *Saga, step *SagaStep) (look,
 	if err != nil {
 		return look{}, err
 	}
-	if op == nil || op.State == StateFailed && step.Kind == SagaRetryable && op.retryDue(l.clock.now()) {
+	switch {
+	case op == nil, op.State == StateFailed && step.Kind == SagaRetryable && op.retryDue(l.clock.now()):
 		r, err := l.stepIntent(ctx, s, step)
 		if err != nil {
 			return s.refused(step, err)
@@ -320,6 +334,14 @@ func (l *Ledger) followStep(ctx context.Context, s *Saga, step *SagaStep) (look,
 			step.Operation = op.ID
 			return look{moved: true}, nil
 		}
+	case !s.owns(op): // somebody may have been faster since the step was begun
+		r, err := l.stepIntent(ctx, s, step)
+		if err == nil {
+			err = l.sameIntention(ctx, r.in, r.tool, r.p, op)
+		}
+		if err != nil {
+			return s.refused(step, err)
+		}
 	}
 	return l.judgeStep(s, step, op), nil
 }
@@ -334,9 +356,12 @@ func (l *Ledger) sagaOperation(ctx context.Context, id OperationID) (*Operation,
 	return op, err
 }
 
+// owns reports whether an operation was asked for by the saga first.
+func (s *Saga) owns(op *Operation) bool { return op.Run == s.ID.Run().String() }
+
 // judgeStep says what the state of a step's operation means for the saga.
 func (l *Ledger) judgeStep(s *Saga, step *SagaStep, op *Operation) look {
-	step.Shared = op.Run != s.ID.Run().String()
+	step.Shared = !s.owns(op)
 	switch op.State {
 	case StateSucceeded:
 		step.State, step.EndedAt = SagaStepDone, l.clock.now()

@@ -44,7 +44,7 @@ func (l *Ledger) closeStep(ctx context.Context, s *Saga, step *SagaStep) (look, 
 	if err != nil {
 		return look{}, err
 	}
-	if step.Shared = op.Run != s.ID.Run().String(); step.Shared {
+	if step.Shared = !s.owns(op); step.Shared {
 		step.State, step.Why, step.EndedAt = SagaStepNotDone, "its operation was asked for by others, and is left alone", l.clock.now()
 		return look{moved: true}, nil
 	}
