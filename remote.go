@@ -6,6 +6,7 @@ import (
 	"crypto/subtle"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -101,6 +102,19 @@ func (l *Ledger) grant(op *Operation, token string, d Decision) *Grant {
 	return g
 }
 
+// claimedBy is an error as whoever brings a claim token is told it.
+//
+// Why: a claim whose commit was lost may have been kept, and others may have ended
+// its attempt before that was found out. It did something then, whatever failed since.
+func (o *Operation) claimedBy(token string, err error) error {
+	hash := hashToken(token)
+	if !Is(err, CodeLedgerUnavailable) || !slices.ContainsFunc(o.Attempts, func(a Attempt) bool { return a.ClaimToken == hash }) {
+		return err
+	}
+	return &Error{Code: CodeMayBeRecorded, Op: "claim attempt", OperationID: o.ID, Message: "the token's claim is recorded, and the ledger was lost before another attempt could be handed out",
+		Hint: "ask again with the same key and token", Err: err}
+}
+
 // claimStored answers a claim of an intention that is there already: with its
 // own attempt again, with a new attempt where one may start, else like any duplicate.
 func (l *Ledger) claimStored(ctx context.Context, in *Intent, t Tool, p *Prepared, op *Operation, token string, wait time.Duration) (*Grant, error) {
@@ -130,6 +144,7 @@ func (l *Ledger) claimStored(ctx context.Context, in *Intent, t Tool, p *Prepare
 	if err != nil {
 		return nil, err
 	}
+	there := op
 	op, err = l.change(ctx, op, func(now *Operation, at time.Time) ([]fact, error) {
 		if !ok || now.State != StateReady || now.NextStep(at) != StepNone || at.Before(now.startFrom()) {
 			return nil, nil
@@ -139,7 +154,7 @@ func (l *Ledger) claimStored(ctx context.Context, in *Intent, t Tool, p *Prepare
 		return l.serialFacts(ctx, now, l.startFacts(now, at, s), at)
 	})
 	if err != nil {
-		return nil, err
+		return nil, there.claimedBy(token, err)
 	}
 	if g := l.grant(op, token, DecisionJoined); g.Secret != "" {
 		return g, nil
