@@ -28,10 +28,12 @@ func FuzzAnswer(f *testing.F) {
 	var answer atomic.Pointer[[]byte]
 	var requests atomic.Int64
 	go serveRaw(l, &answer, &requests)
-	client := newClient(f, httpcall.Options{})
 	const limit = 1 << 10
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		answer.Store(&raw)
+		// A connection that an earlier answer left kept is one that the server
+		// is about to close, so that a request on it may reach nobody.
+		client := newClient(t, httpcall.Options{})
 		before := requests.Load()
 		opts := write(l.Addr().String())
 		opts.Deadline, opts.JudgeBytes = time.Minute, limit
