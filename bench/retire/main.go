@@ -27,6 +27,7 @@ func main() {
 	flag.DurationVar(&b.most, "most", 0, "end the compaction after this time, if it is not done; 0: let it end")
 	flag.StringVar(&b.dsn, "postgres", "", "postgres:// URL of an empty database; empty: SQLite")
 	flag.StringVar(&b.dir, "dir", "", "folder for the SQLite file; empty: a temporary one")
+	flag.BoolVar(&b.filled, "filled", false, "the ledger holds the operations of an earlier run")
 	flag.Parse()
 	if err := b.run(context.Background()); err != nil {
 		fmt.Fprintln(os.Stderr, "retire: "+err.Error())
@@ -39,6 +40,7 @@ type bench struct {
 	rows, callers int
 	alone, most   time.Duration
 	dsn, dir      string
+	filled        bool
 
 	tool   onceward.Tool
 	ledger *onceward.Ledger
@@ -71,6 +73,10 @@ func (b *bench) run(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, r.Close(ctx)) }()
 	b.ledger = r.Ledger
 	began := time.Now()
+	b.next.Store(began.UnixMicro())
+	if b.filled {
+		return b.measure(ctx)
+	}
 	if err := b.fill(ctx, store); err != nil {
 		return fmt.Errorf("fill the ledger: %w", err)
 	}

@@ -81,54 +81,43 @@ func (s *Store) LoadBulkReplay(ctx context.Context, id onceward.BulkReplayID) (f
 }
 
 // ListBulkReplays lists a tenant's; see [onceward.BulkReplayStore].
-func (s *Store) ListBulkReplays(ctx context.Context, t onceward.Tenant, after onceward.BulkCursor, limit int) (page []*onceward.BulkReplay, err error) {
-	err = s.readRaw(ctx, "list bulk replays", func(c *conn) error {
-		page = nil
-		return c.query(`SELECT id, revision, token, body FROM replays WHERE tenant = ?1 AND (?2 OR (created_at, id) < (?3, ?4)) ORDER BY created_at DESC, id DESC LIMIT ?5`,
-			func(b *binder) {
-				b.text(string(t))
-				b.bool(after == onceward.BulkCursor{})
-				b.time(after.CreatedAt)
-				b.blob(after.ID[:])
-				b.int(int64(limit))
-			}, func(r *rower) error {
-				one, err := r.bulkReplay()
-				page = append(page, one)
-				return err
-			})
-	})
-	return page, err
+func (s *Store) ListBulkReplays(ctx context.Context, t onceward.Tenant, after onceward.BulkCursor, limit int) ([]*onceward.BulkReplay, error) {
+	return s.bulkReplays(ctx, "list bulk replays",
+		`SELECT id, revision, token, body FROM replays WHERE tenant = ?1 AND (?2 OR (created_at, id) < (?3, ?4)) ORDER BY created_at DESC, id DESC LIMIT ?5`, func(b *binder) {
+			b.text(string(t))
+			b.bool(after == onceward.BulkCursor{})
+			b.time(after.CreatedAt)
+			b.blob(after.ID[:])
+			b.int(int64(limit))
+		})
 }
 
 // RunningBulkReplays lists what runs; see [onceward.BulkReplayStore].
-func (s *Store) RunningBulkReplays(ctx context.Context, limit int) (running []*onceward.BulkReplay, err error) {
-	err = s.readRaw(ctx, "list bulk replays", func(c *conn) error {
-		return c.query(`SELECT id, revision, token, body FROM replays WHERE state = 'running' ORDER BY created_at, id LIMIT ?`,
-			func(b *binder) { b.int(int64(limit)) }, func(r *rower) error {
-				one, err := r.bulkReplay()
-				running = append(running, one)
-				return err
-			})
-	})
-	return running, err
+func (s *Store) RunningBulkReplays(ctx context.Context, limit int) ([]*onceward.BulkReplay, error) {
+	return s.bulkReplays(ctx, "list bulk replays",
+		`SELECT id, revision, token, body FROM replays WHERE state = 'running' ORDER BY created_at, id LIMIT ?`, func(b *binder) { b.int(int64(limit)) })
 }
 
 // AgedBulkReplays lists old ones; see [onceward.BulkReplayStore].
-func (s *Store) AgedBulkReplays(ctx context.Context, after onceward.BulkCursor, before time.Time, limit int) (page []*onceward.BulkReplay, err error) {
-	err = s.readRaw(ctx, "list old bulk replays", func(c *conn) error {
+func (s *Store) AgedBulkReplays(ctx context.Context, after onceward.BulkCursor, before time.Time, limit int) ([]*onceward.BulkReplay, error) {
+	return s.bulkReplays(ctx, "list old bulk replays",
+		`SELECT id, revision, token, body FROM replays WHERE created_at < ?1 AND (?2 OR (created_at, id) > (?3, ?4)) ORDER BY created_at, id LIMIT ?5`, func(b *binder) {
+			b.time(before)
+			b.bool(after == onceward.BulkCursor{})
+			b.time(after.CreatedAt)
+			b.blob(after.ID[:])
+			b.int(int64(limit))
+		})
+}
+
+func (s *Store) bulkReplays(ctx context.Context, op, sql string, bind func(*binder)) (page []*onceward.BulkReplay, err error) {
+	err = s.readRaw(ctx, op, func(c *conn) error {
 		page = nil
-		return c.query(`SELECT id, revision, token, body FROM replays WHERE created_at < ?1 AND (?2 OR (created_at, id) > (?3, ?4)) ORDER BY created_at, id LIMIT ?5`,
-			func(b *binder) {
-				b.time(before)
-				b.bool(after == onceward.BulkCursor{})
-				b.time(after.CreatedAt)
-				b.blob(after.ID[:])
-				b.int(int64(limit))
-			}, func(r *rower) error {
-				one, err := r.bulkReplay()
-				page = append(page, one)
-				return err
-			})
+		return c.query(sql, bind, func(r *rower) error {
+			one, err := r.bulkReplay()
+			page = append(page, one)
+			return err
+		})
 	})
 	return page, err
 }
