@@ -42,9 +42,9 @@ func (l *Ledger) ResolveSaga(ctx context.Context, p Principal, id SagaID, r Saga
 		return nil, &Error{Code: CodeEvidenceRequired, Op: "resolve saga", Message: "a resolution needs a reason", Hint: "say how you know, or why it stays so"}
 	}
 	return l.changeSaga(ctx, p, id, func(s *Saga) (*AuditEvent, error) {
-		step := s.waitsFor()
+		step := s.WaitsFor()
 		switch {
-		case s.State != SagaNeedsReview || step == nil || step.Name != r.Step:
+		case step == nil || step.Name != r.Step:
 			return nil, &Error{Code: CodeStateForbids, Op: "resolve saga", Message: fmt.Sprintf("%s is %s, and does not wait for the step %q", id, s.State, r.Step), Hint: "read the saga again"}
 		case s.Undoing && (r.Outcome == SagaStepUndone || r.Outcome == SagaStepKept):
 			step.State, step.UndoneAt = r.Outcome, l.clock.now()
@@ -58,8 +58,16 @@ func (l *Ledger) ResolveSaga(ctx context.Context, p Principal, id SagaID, r Saga
 	})
 }
 
-// waitsFor is the step that a saga is at; nil if there is none.
-func (s *Saga) waitsFor() *SagaStep {
+// WaitsFor is the step for which a saga needs a person's word; nil if it needs none.
+func (s *Saga) WaitsFor() *SagaStep {
+	if s.State != SagaNeedsReview {
+		return nil
+	}
+	return s.current()
+}
+
+// current is the step that a saga is at; nil if there is none.
+func (s *Saga) current() *SagaStep {
 	var at *SagaStep
 	for i := range s.Steps {
 		step := &s.Steps[i]

@@ -174,8 +174,8 @@ func (l *Ledger) advanceSaga(ctx context.Context, s *Saga) error {
 // restored backup may have under way, goes on by a person's word only.
 func (l *Ledger) move(ctx context.Context, s *Saga) (look, error) {
 	switch {
-	case s.Shredded && s.waitsFor() != nil:
-		return look{note: "its inputs were shredded: resolve the step " + s.waitsFor().Name, review: true}, nil
+	case s.Shredded && s.current() != nil:
+		return look{note: "its inputs were shredded: resolve the step " + s.current().Name, review: true}, nil
 	case s.Undoing:
 		return l.backward(ctx, s)
 	}

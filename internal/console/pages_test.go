@@ -329,6 +329,33 @@ func TestOperationLeadsToWhatUndidItAndBack(t *testing.T) {
 	b.get("/runs/"+run.String()).want(200, "Saga", "It goes back:", "the customer changed her mind", undoing, "undone", "Step")
 }
 
+func TestSagaIsMadeToGoBackAndSettledOnThePageOfItsRun(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	id := w.anOrder("order-78")
+	at := "/runs/" + id.Run().String()
+	olga := w.visit("olga", onceward.RoleOperator)
+	w.visit("carl", onceward.RoleApprover).get(at).want(200, "Saga").lacks("Make it go back")
+	olga.get("/reviews").want(200).lacks("Sagas that need a person")
+
+	w.provider.Script(oncewardtest.FaultInvalid) // what would undo it is refused
+	olga.get(at).submit(at+"/saga/cancel", "reason", "she has two kettles").want(200, "The saga goes back.")
+	w.moveSagas()
+	olga.get("/reviews").want(200, "Sagas that need a person", at, "the compensation of the step pack is failed")
+	form := olga.get(at).want(200, "needs a person", "she has two kettles", "How does the step pack stand?").lacks("Make it go back")
+	form.submit(at+"/saga/resolve", "answer", "undone", "reason", " ").want(400, "A resolution needs a reason")
+	form.submit(at+"/saga/resolve", "answer", "done", "reason", "it is").want(400)
+	form.submit(at+"/saga/resolve", "answer", "undone", "reason", "I put it back on the shelf").want(200, "It is settled.", "I put it back on the shelf").lacks("How does the step")
+	w.moveSagas()
+	s, err := w.ledger.Saga(t.Context(), agent, id)
+	w.must(err)
+	if s.State != onceward.SagaCompensated || s.Steps[0].State != onceward.SagaStepUndone || w.provider.Effects() != 1 {
+		t.Errorf("the saga is %s, its first step %s, with %d effects", s.State, s.Steps[0].State, w.provider.Effects())
+	}
+	form.submit(at+"/saga/resolve", "answer", "undone", "reason", "again").want(409)
+	olga.get("/reviews").want(200).lacks("Sagas that need a person")
+}
+
 func TestSecondEffectIsAForkThatKnowsItsFirst(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

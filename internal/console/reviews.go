@@ -17,6 +17,7 @@ type reviewsView struct {
 	Overdue bool
 	Reviews []*onceward.Review
 	Events  []*onceward.InboxEvent
+	Sagas   []*onceward.Saga
 	More    string
 	At      string // the address of what is asked for
 	Now     time.Time
@@ -57,6 +58,11 @@ func reviews(p *page) error {
 	}
 	if v.First && p.may(onceward.ActionReadEvents) {
 		if v.Events, err = p.ledger.WaitingEvents(p.req.Context(), p.who, ListPage); err != nil {
+			return err
+		}
+	}
+	if v.First && p.may(onceward.ActionReadSagas) {
+		if v.Sagas, err = p.ledger.ListSagas(p.req.Context(), p.who, onceward.SagaFilter{State: onceward.SagaNeedsReview, Limit: ListPage}); err != nil {
 			return err
 		}
 	}

@@ -41,6 +41,8 @@ var routes = []route{
 
 	{get, "/runs", onceward.ActionReadRuns, nil, runs},
 	{get, "/runs/{id}", onceward.ActionReadRuns, ofTenant, run},
+	{post, "/runs/{id}/saga/cancel", onceward.ActionCancelSagas, nil, cancelSaga},
+	{post, "/runs/{id}/saga/resolve", onceward.ActionResolve, nil, resolveSaga},
 
 	{get, "/approvals", onceward.ActionReadApprovals, ofTenant, approvals},
 	{get, "/approvals/{id}", onceward.ActionReadApprovals, ofOperation, approval},

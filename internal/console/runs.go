@@ -61,6 +61,7 @@ type runView struct {
 	*onceward.RunView
 	Input     string
 	Decisions []decisionView
+	SagaForms sagaForms
 	Sees      map[onceward.OperationID]bool
 	Now       time.Time
 }
@@ -90,6 +91,9 @@ func run(p *page) error {
 		return err
 	}
 	v := &runView{RunView: r, Input: pretty(r.Run.Input), Now: p.now, Sees: map[onceward.OperationID]bool{}}
+	if r.Saga != nil {
+		v.SagaForms = p.sagaForms(r.Saga)
+	}
 	for _, d := range r.Decisions {
 		one := decisionView{StepDecision: d}
 		for i := len(d.Versions) - 1; i >= 0; i-- {

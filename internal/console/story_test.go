@@ -105,32 +105,38 @@ func (w *world) aRun() onceward.RunID {
 // is undone.
 func (w *world) aSaga() (onceward.RunID, onceward.OperationID) {
 	w.Helper()
-	step := func() {
-		for range 10 {
-			worked, err := w.sagas.Step(w.Context())
-			w.must(err)
-			w.quiet()
-			if !worked {
-				return
-			}
-		}
-	}
-	a, err := w.ledger.StartSaga(w.Context(), onceward.SagaRequest{Principal: agent, Name: "orders.place", Key: "order-77", CorrelationID: "order-77", Steps: []onceward.SagaStep{
+	id := w.anOrder("order-77")
+	_, err := w.ledger.CancelSaga(w.Context(), agent, id, "the customer changed her mind")
+	w.must(err)
+	w.moveSagas()
+	s, err := w.ledger.Saga(w.Context(), agent, id)
+	w.must(err)
+	return s.ID.Run(), s.Steps[0].Operation
+}
+
+// anOrder is a saga of which the first step is done, and the second waits for a yes.
+func (w *world) anOrder(key onceward.Key) onceward.SagaID {
+	w.Helper()
+	a, err := w.ledger.StartSaga(w.Context(), onceward.SagaRequest{Principal: agent, Name: "orders.place", Key: key, CorrelationID: string(key), Steps: []onceward.SagaStep{
 		{Name: "pack", Tool: ticket, Input: []byte(`{"id":"pack/77","text":"Pack one kettle"}`), Undo: &onceward.SagaUndo{Tool: ticket, Input: []byte(`{"id":"unpack/77","text":"Put it back"}`)}},
 		{Name: "pay", Tool: payout, Kind: onceward.SagaConfirmFirst, Input: []byte(`{"id":"pay/77","text":"Voucher","amount":5}`)},
 	}})
 	w.must(err)
-	step()
-	w.pass(time.Minute)
-	step()
-	_, err = w.ledger.CancelSaga(w.Context(), agent, a.Saga.ID, "the customer changed her mind")
-	w.must(err)
-	step()
-	w.pass(time.Minute)
-	step()
-	s, err := w.ledger.Saga(w.Context(), agent, a.Saga.ID)
-	w.must(err)
-	return s.ID.Run(), s.Steps[0].Operation
+	w.moveSagas()
+	return a.Saga.ID
+}
+
+// moveSagas lets the sagas come as far as they do by themselves.
+func (w *world) moveSagas() {
+	w.Helper()
+	for range 2 {
+		for worked := true; worked; w.quiet() {
+			var err error
+			worked, err = w.sagas.Step(w.Context())
+			w.must(err)
+		}
+		w.pass(time.Minute)
+	}
 }
 
 // aFork is a second ticket for an event, which somebody wanted.
