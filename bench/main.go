@@ -280,6 +280,9 @@ func (s *suite) onPostgres(ctx context.Context, dsn string) error {
 	if err := s.ledgerAlone(ctx, "PostgreSQL", store, wal); err != nil {
 		return err
 	}
+	if err := s.ledgersAlone(ctx, schema, store, wal); err != nil {
+		return err
+	}
 	if err := s.replicas(ctx, schema, wal); err != nil {
 		return err
 	}

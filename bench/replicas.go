@@ -9,6 +9,27 @@ import (
 	"github.com/onceward/onceward/store/postgres"
 )
 
+// ledgersAlone is ledgerAlone over one connection and another, as two replicas have
+// them, whose batches are committed side by side.
+func (s *suite) ledgersAlone(ctx context.Context, dsn string, first onceward.Store, wal func() int64) error {
+	second, err := postgres.Open(ctx, dsn, postgres.Options{})
+	if err != nil {
+		return err
+	}
+	const size = 100
+	idle := make(chan work, 2)
+	idle <- s.aloneWork(first, size, "first-")
+	idle <- s.aloneWork(second, size, "second-")
+	s.each = size
+	err = s.phase(ctx, fmt.Sprintf("ledger alone, PostgreSQL, two connections, batches of %d", size), cap(idle), func(ctx context.Context, n int64) error {
+		w := <-idle
+		defer func() { idle <- w }()
+		return w(ctx, n)
+	}, nil, wal)
+	s.each = 1
+	return errors.Join(err, second.Close())
+}
+
 // replicas measures several ledgers on one database, which share the callers.
 func (s *suite) replicas(ctx context.Context, dsn string, wal func() int64) error {
 	const most, callers = 3, 64
