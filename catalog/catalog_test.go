@@ -73,6 +73,8 @@ func TestEveryContractSaysWhereItsFactsComeFrom(t *testing.T) {
 			t.Errorf("%s: its tool is called %s", e.Name, e.Tool.Info().Name)
 		case !ok || facts.Provider == "" || facts.Endpoint == "" || len(facts.Sources) == 0 || facts.Unknown == "":
 			t.Errorf("%s: provider, endpoint, a source and what is unknown have to be said", e.Name)
+		case (facts.Undo == "") == (e.Tool.Compensates() == ""):
+			t.Errorf("%s: either a contract undoes its effect, or undo says who does, or that nothing does", e.Name)
 		case e.Tool.Info().Policy.HasProbe && facts.Settle == "":
 			t.Errorf("%s: nothing says why settle is what it is", e.Name)
 		}

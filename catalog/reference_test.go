@@ -25,7 +25,8 @@ owners in, the input that your callers have, and approvals where a person has to
 Each says in ` + "`metadata.facts`" + ` from where and of which day its facts are, and what is not known of the provider: then the
 contract is on the safe side, which is a look-up or a person. *documented*: the provider's own page, read. *quoted*: the
 provider's page, as somebody else quotes it. *observed*: seen on a running server. *reported*: what others say. No account at
-a provider was used. Providers change: read the page again before you rely on a window.
+a provider was used. Providers change: read the page again before you rely on a window. *Undone by* is the contract that undoes the
+effect; where there is none it says who does it and how, or that nothing does.
 
 A test plays each contract against a double that is made from these facts and is no better than they say: an answer that
 is lost, a request that is lost, an error after the effect, an effect that shows a second before settle is over, a key whose
@@ -118,7 +119,8 @@ func settleCell(e Entry, set map[string]string) string {
 func undoCell(e Entry) string {
 	name := strings.Replace(e.Tool.Compensates(), ".", "/", 1)
 	if name == "" {
-		return ""
+		facts, _ := e.Tool.Facts()
+		return cell(facts.Undo)
 	}
 	return "`" + name + "`"
 }

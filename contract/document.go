@@ -31,6 +31,7 @@ type facts struct {
 	Sources  []factSource `field:"sources" doc:"Where the facts come from."`
 	Settle   text         `field:"settle" doc:"Why probe.settle is what it is."`
 	Unknown  text         `field:"unknown" doc:"What could not be found out, and on which side the contract is because of it."`
+	Undo     text         `field:"undo" doc:"How the effect is undone where compensate names no contract, or that nothing undoes it."`
 }
 
 type factSource struct {

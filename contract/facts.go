@@ -10,6 +10,7 @@ type Facts struct {
 	Sources  []FactSource
 	Settle   string // why the look-up waits as long as it does
 	Unknown  string // what could not be found out
+	Undo     string // how the effect is undone where no contract does it, or that nothing does
 }
 
 // FactSource is where facts come from.
@@ -26,7 +27,7 @@ func (t *Tool) Facts() (f Facts, ok bool) {
 	if doc == nil {
 		return Facts{}, false
 	}
-	f = Facts{Provider: doc.Provider.value, Endpoint: doc.Endpoint.value, Settle: doc.Settle.value, Unknown: doc.Unknown.value}
+	f = Facts{Provider: doc.Provider.value, Endpoint: doc.Endpoint.value, Settle: doc.Settle.value, Unknown: doc.Unknown.value, Undo: doc.Undo.value}
 	for i := range doc.Sources {
 		s := &doc.Sources[i]
 		f.Sources = append(f.Sources, FactSource{URL: s.URL.value, Date: s.Date.value, Basis: s.Basis.value, Says: s.Says.value})

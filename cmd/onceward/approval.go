@@ -135,7 +135,7 @@ func (s *showingView) print(w io.Writer) {
 	printLine(w, "operation", s.Operation.ID)
 	printLine(w, "tool", q.Tool)
 	printLine(w, "description", q.Description)
-	printLine(w, "owners", q.BusinessOwner+", "+q.TechnicalOwner)
+	printLine(w, "owners", ownersOf(q.BusinessOwner, q.TechnicalOwner))
 	printLine(w, "asked by", q.RequestedBy)
 	printLine(w, "edited by", q.EditedBy)
 	printLine(w, "run", q.Run)

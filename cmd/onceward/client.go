@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"mime"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -156,8 +157,13 @@ func unreachable(base string, err error) error {
 	if errors.Is(err, context.Canceled) {
 		return &onceward.Error{Code: onceward.CodeCanceled, Message: "stopped waiting", Hint: "ask again with the same key"}
 	}
+	what := "a write may have been recorded: ask again with the same key"
+	var op *net.OpError
+	if errors.As(err, &op) && op.Op == "dial" {
+		what = "nothing was sent"
+	}
 	return &onceward.Error{Code: onceward.CodeLedgerUnavailable, Message: "no answer from " + base, Err: err,
-		Hint: "is it running? onceward serve starts one; a write may have been recorded: ask again with the same key"}
+		Hint: "is it running? onceward serve starts one; " + what}
 }
 
 // refusal is the problem as an error with the server's words.

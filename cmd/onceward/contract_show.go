@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -125,4 +126,9 @@ func orNone(names []string) string {
 		return "none"
 	}
 	return strings.Join(names, ", ")
+}
+
+// ownersOf names both owners, and once who is both.
+func ownersOf(business, technical string) string {
+	return strings.Join(slices.Compact([]string{orNobody(business), orNobody(technical)}), ", ")
 }

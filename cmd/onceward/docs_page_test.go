@@ -100,6 +100,23 @@ func (b *docBlock) commands() (all []string) {
 	return all
 }
 
+// tooEarly is the first command behind one that starts a server, in one block,
+// but for those that start another one or set a variable; empty: there is none.
+// Whoever pastes the block would have it asked before it listens.
+func (b *docBlock) tooEarly() string {
+	started := false
+	for _, command := range b.commands() {
+		switch {
+		case b.lang != "sh":
+		case strings.HasSuffix(command, "&"):
+			started = true
+		case started && !strings.HasPrefix(command, "export "):
+			return command
+		}
+	}
+	return ""
+}
+
 var docHere = regexp.MustCompile(`<<'?(\w+)'?$`)
 
 // withoutRemark takes a remark off the end of a command that is one line, but

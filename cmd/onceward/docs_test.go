@@ -23,6 +23,7 @@ var docLanguages = map[string]string{
 	"mermaid": "a drawing",
 	"go":      "the README's stands in examples/library, which is run; the rest shows calls",
 	"ts":      "shows calls; the client's own tests run them",
+	"python":  "shows calls; the client's own tests run them",
 }
 
 // playedElsewhere are pages whose commands another test runs, with more to say
@@ -31,15 +32,15 @@ var playedElsewhere = map[string]string{
 	"docs/operating/story.md": "TestTwoPeopleAndAnAgentGetOneEffectThroughEditCrashReviewAndReplay",
 }
 
-// docPages are the README and the pages of docs.
-func docPages(t testing.TB) []string {
+// docPages are the pages of the repository: README, docs, and those beside
+// clients and examples. bin, dist and tools hold what was built or fetched.
+func docPages(t testing.TB) (pages []string) {
 	t.Helper()
-	pages := []string{"../../README.md"}
-	err := filepath.WalkDir("../../docs", func(path string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
-		case d.IsDir() && d.Name() == "node_modules":
+		case d.IsDir() && slices.Contains([]string{".git", "bin", "dist", "node_modules", "tools", "testdata"}, d.Name()):
 			return filepath.SkipDir
 		case filepath.Ext(path) == ".md":
 			pages = append(pages, path)
@@ -70,6 +71,9 @@ func TestEveryCommandOfTheDocumentationRuns(t *testing.T) {
 			}
 			if b.mark != "" && (b.lang != "sh" || len(strings.Fields(b.noRun())) < 3) {
 				t.Errorf(`%s:%d: behind sh stands nothing, or no-run="REASON" with a reason in words`, b.page, b.line)
+			}
+			if command := b.tooEarly(); command != "" {
+				t.Errorf("%s:%d: pasted as one, %q asks a server that does not answer yet: begin a block behind the one that starts it", b.page, b.line, command)
 			}
 			switch why := b.noRun(); {
 			case b.lang != "sh":
@@ -128,6 +132,14 @@ func TestPageThatShowsOtherThanWhatIsPrintedIsFound(t *testing.T) {
 		}
 	}
 	b := docBlock{text: "a \\\n  b   # said\nsql \"x # 1\"\ncat > f <<'END'\n# kept\nEND\ncall '{\n\"a\":1}' # exits 4\n# nothing\n"}
+	for text, want := range map[string]string{
+		"onceward serve &\nonceward call x y\n": "onceward call x y", "onceward sim &\nexport A=b\nA=b onceward serve &\n": "", "onceward serve\n": "",
+	} {
+		early := docBlock{lang: "sh", text: text}
+		if got := early.tooEarly(); got != want {
+			t.Errorf("of %q asks too early %q, want %q", text, got, want)
+		}
+	}
 	want := []string{"a   b", `sql "x # 1"`, "cat > f <<'END'\n# kept\nEND", "call '{\n\"a\":1}' # exits 4"}
 	if got := b.commands(); !slices.Equal(got, want) {
 		t.Errorf("commands %q, want %q", got, want)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -26,13 +27,16 @@ func newDoctor() *cobra.Command {
 	c := &cobra.Command{
 		Use: "doctor", Short: "Check ledger, clocks and contracts, and say what to do", Args: cobra.NoArgs,
 		Long: "Opens a connection to each host of the contracts, and sends nothing over it.\n" +
-			"Exits 0 if nothing is wrong, 7 if the ledger cannot be used, 2 if a contract cannot.",
+			"Exits 0 if there is no error, whatever it warns of; 7 if the ledger cannot be used or relied on, 2 if a contract cannot be.",
 		RunE: func(c *cobra.Command, _ []string) error {
 			cfg, err := loadConfig(c)
 			if err != nil {
 				return err
 			}
 			checks, worst := examine(c.Context(), cfg)
+			if worst == exitDone && slices.ContainsFunc(checks, func(k check) bool { return k.Status == "error" }) {
+				worst = exitUnreachable // what is left is the ledger's: those of contracts have their code
+			}
 			if wantsJSON(c) {
 				if err := json.NewEncoder(c.OutOrStdout()).Encode(map[string]any{"checks": checks}); err != nil {
 					return err

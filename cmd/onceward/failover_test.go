@@ -171,7 +171,8 @@ func TestDoctorWarnsOfAnAsynchronousStandby(t *testing.T) {
 	}
 }
 
-// doctor is what onceward doctor says of one thing.
+// doctor is what onceward doctor says of one thing. It exits as for a ledger that
+// cannot be relied on: these servers do not sync their disks.
 func (p *pair) doctor(name string) check {
 	p.Helper()
 	cmd := exec.CommandContext(p.Context(), proctest.Binary(p), "doctor", "--json", "--db", p.primary.DSN())
@@ -179,6 +180,9 @@ func (p *pair) doctor(name string) check {
 	var said struct{ Checks []check }
 	if unread := json.Unmarshal(out, &said); unread != nil {
 		p.Fatalf("doctor: %v, %v: %s", err, unread, out)
+	}
+	if cmd.ProcessState.ExitCode() != exitUnreachable {
+		p.Errorf("doctor exits %d where fsync is off, want %d", cmd.ProcessState.ExitCode(), exitUnreachable)
 	}
 	i := slices.IndexFunc(said.Checks, func(k check) bool { return k.Name == name })
 	if i < 0 {

@@ -4,9 +4,7 @@ import (
 	"fmt"
 	"io"
 	"net/url"
-	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -86,7 +84,7 @@ func (v *reviewView) print(w io.Writer) {
 	printLine(w, "due", v.due())
 	printLine(w, "look-up", map[bool]string{true: "the contract has one; onceward op reconcile " + v.Operation.ID + " makes it now", false: "the contract has none: look at the provider yourself"}[v.HasProbe])
 	printLine(w, "blind spots", v.BlindSpots)
-	printLine(w, "owners", strings.Join(slices.Compact([]string{orNobody(v.BusinessOwner), orNobody(v.TechnicalOwner)}), ", "))
+	printLine(w, "owners", ownersOf(v.BusinessOwner, v.TechnicalOwner))
 	printLine(w, "sent key", v.Operation.ProviderKey) // what the provider may know it by
 	v.printAnswers(w)
 }

@@ -97,7 +97,11 @@ func (c *conn) query(sql string, bind func(b *binder), scan func(r *rower) error
 			return err
 		}
 	}
-	return errors.Join(s.Err(), s.Reset())
+	if err := s.Err(); err != nil {
+		_ = s.Reset() // gives the same error again
+		return err
+	}
+	return s.Reset()
 }
 
 // largeBytes is from where on a parameter is not left bound: the connection

@@ -29,6 +29,9 @@ func refused(t *testing.T, path string, opts sqlite.Options, code onceward.Code,
 	if !strings.Contains(err.Error(), says) {
 		t.Errorf("the error %q does not say %q", err, says)
 	}
+	if strings.Contains(err.Error(), "\n") {
+		t.Errorf("the error is more than one line: %q", err)
+	}
 	var e *onceward.Error
 	if !errors.As(err, &e) || e.Hint == "" {
 		t.Errorf("the error %v says nothing on what to do", err)
