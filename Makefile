@@ -246,6 +246,7 @@ SITE_TOOLS := docs/node_modules/.package-lock.json
 .PHONY: site
 site: $(SITE_TOOLS) ## build the documentation as a site with a search, as dist/site
 	npm exec --prefix docs -- vitepress build docs --outDir $(CURDIR)/dist/site
+	node docs/.vitepress/links.mjs dist/site
 
 $(SITE_TOOLS): docs/package.json docs/package-lock.json
 	npm ci --no-audit --no-fund --ignore-scripts --prefix docs

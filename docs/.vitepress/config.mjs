@@ -47,7 +47,8 @@ export default defineConfig({
       md.renderer.rules.link_open = (tokens, at, options, env, self) => {
         const href = tokens[at].attrGet('href')
         if (href && env.relativePath) tokens[at].attrSet('href', outward(href, env.realPath ? env.realPath.slice(docs.length + 1) : env.relativePath))
-        return render(tokens, at, options, env, self)
+        // A folder's README is its index here; VitePress rewrites the page and not what leads to it.
+        return render(tokens, at, options, env, self).replace(/(href="(?:[^"#]*\/)?)README(?=["#])/, '$1')
       }
     },
   },
