@@ -87,7 +87,9 @@ func (c *child) address(ctx context.Context) (string, error) {
 	}
 }
 
-const readyWait = 20 * time.Second
+// readyWait is how long a server of ours may take to listen, to be ready and to
+// end. One that died is known at once: the time is for a machine that is busy.
+const readyWait = time.Minute
 
 func (c *child) ready(ctx context.Context, cl *client) error {
 	ctx, cancel := context.WithTimeout(ctx, readyWait)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Starts the Debian package under a real systemd, in a container of its own:
 #   packaging/debian/try.sh PACKAGE.deb [ROOT]
-# It has to become active by notify, reload, be started anew by the watchdog when
+# It has to become active by notify after the commands of docs/operating/install.md, reload, be started anew by the watchdog when
 # it hangs, and drain. It needs root, mmdebstrap and systemd-container; ROOT is a
 # Debian that is there already.
 set -euo pipefail
@@ -35,12 +35,13 @@ for _ in $(seq 120); do
 done
 [ -n "$guest" ] || { cat "$work/boot.log" >&2; exit 1; }
 
+in_guest dpkg --purge onceward >/dev/null 2>&1 || true # a ROOT that was used before
 in_guest dpkg -i /package.deb >/dev/null
+commands=$(sed -n '/^```sh/,/^```$/{/^```/d;p}' "$root/usr/share/doc/onceward/install.md")
+[ -n "$commands" ] || fail 'the package has no page with commands'
+in_guest sh -ec "$commands" || fail 'it does not start'
+until_shows ActiveState active
 in_guest sh -c '
-  onceward contract init --from caldav/events >/etc/onceward/contracts/events.yaml
-  grep -q ^contracts: /etc/onceward/onceward.yaml || echo "contracts: [/etc/onceward/contracts]" >>/etc/onceward/onceward.yaml
-  umask 077
-  printf "CALDAV_URL=http://127.0.0.1:9\nCALDAV_USER=u\nCALDAV_CALENDAR=c\nCALDAV_BASIC=abc\n" >/etc/onceward/environment
   mkdir -p /run/systemd/system/onceward.service.d
   printf "[Service]\nWatchdogSec=4s\n" >/run/systemd/system/onceward.service.d/hasty.conf
   systemctl daemon-reload
