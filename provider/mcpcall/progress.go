@@ -44,7 +44,7 @@ func (t *eventTap) End(bool) {}
 
 // Body implements onceward.AnswerTap.
 func (t *eventTap) Body(p []byte) {
-	t.rest = append(t.rest, p...)
+	t.rest = begun(append(t.rest, p...))
 	end := lastEvent(t.rest)
 	if end < 0 {
 		if len(t.rest) > eventRestMax {
@@ -61,8 +61,12 @@ func (t *eventTap) Body(p []byte) {
 			t.flight.heard(m.Params)
 		}
 	}
-	t.rest = append(t.rest[:0], t.rest[end:]...)
+	t.rest = append(t.rest[:0], begun(t.rest[end:])...)
 }
+
+// begun is an event without the empty lines before it, which belong to none:
+// what is kept does not depend on where the stream was cut.
+func begun(event []byte) []byte { return bytes.TrimLeft(event, "\r\n") }
 
 // lastEvent is where the last whole event ends; -1: there is none.
 func lastEvent(stream []byte) int {
