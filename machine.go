@@ -182,12 +182,15 @@ func (m *step) finish(before State) {
 	}
 }
 
-func (m *step) pause(reason string) {
-	m.out = append(m.out, Consequence{Kind: PauseTool, Reason: reason})
-}
+func (m *step) pause(reason string) { m.also(PauseTool, reason) }
 
-func (m *step) alarm(reason string) {
-	m.out = append(m.out, Consequence{Kind: RaiseAlarm, Reason: reason})
+func (m *step) alarm(reason string) { m.also(RaiseAlarm, reason) }
+
+// also asks for a consequence, once however many parts of the event ask for it.
+func (m *step) also(kind ConsequenceKind, reason string) {
+	if c := (Consequence{Kind: kind, Reason: reason}); !slices.Contains(m.out, c) {
+		m.out = append(m.out, c)
+	}
 }
 
 // attempt returns the attempt of that number in the working copy.
