@@ -126,8 +126,13 @@ func New(opts Options) (*Ledger, error) {
 		l.inbox = directInbox{opts.Store}
 	}
 	l.detached, l.stop = context.WithCancel(context.Background())
-	if w, ok := opts.Store.(ServerWatcher); ok && opts.Witness != nil {
-		w.OnNewServer(l.behind.suspect, l.Refusal)
+	if w, ok := opts.Store.(ServerWatcher); ok {
+		switch {
+		case opts.Witness != nil:
+			w.OnNewServer(l.behind.suspect, l.Refusal)
+		case opts.Sealer != nil: // what was shredded may be back there
+			w.OnNewServer(l.behind.doubt, func() error { return nil })
+		}
 	}
 	return l, nil
 }

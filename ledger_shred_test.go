@@ -13,6 +13,7 @@ import (
 	"github.com/onceward/onceward"
 	"github.com/onceward/onceward/oncewardtest"
 	"github.com/onceward/onceward/store/sealed"
+	"github.com/onceward/onceward/worker"
 )
 
 // encrypted is a tool whose bodies are the member "who"'s.
@@ -224,6 +225,89 @@ func TestABackupDoesNotBringAShreddedKeyBack(t *testing.T) {
 	w.restart(with)
 	if op := w.get(a.Operation.ID); !op.Shredded || op.Input != nil {
 		t.Fatalf("after the restore it reads %+v", op)
+	}
+}
+
+// A backup that was made while a saga was under way is put back after its subject was
+// shredded: nothing of it is sent, and a person is told which step it stands at.
+func TestASagaOfAShreddedSubjectThatABackupBringsBackWaitsForAPerson(t *testing.T) {
+	t.Parallel()
+	w := newRestorable(t, encrypted(onceward.EffectProbedWrite))
+	opts := sealed.Options{Keys: ring(t, sealed.NewMasterKey()), Shredded: filepath.Join(t.TempDir(), "shredded")}
+	w.restart(w.witnessed, sealingWith(t, opts))
+	ctx, me := t.Context(), onceward.LocalPrincipal()
+	a, err := w.ledger.StartSaga(ctx, onceward.SagaRequest{Principal: me, Name: "orders.place", Key: "o-1", Subject: "ann", Steps: []onceward.SagaStep{
+		{Name: "pay", Tool: "t.write", Kind: onceward.SagaRetryable, Input: []byte(`{"id":"s1","who":"ann"}`)},
+		{Name: "send", Tool: "t.write", Kind: onceward.SagaRetryable, Input: []byte(`{"id":"s2","who":"ann"}`)},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	backup := w.backup()
+	w.advanceSagas()
+	w.wantWrites(2)
+	w.shredded("ann", 1)
+
+	w.restore(backup, sealingWith(t, opts))
+	w.recovered("t.write")
+	w.advanceSagas()
+	s, err := w.ledger.Saga(ctx, me, a.Saga.ID)
+	if err != nil || s.State != onceward.SagaNeedsReview || !s.Shredded || s.Steps[0].Input != nil || s.Note != "its inputs were shredded: resolve the step pay" {
+		t.Fatalf("the saga that came back is %+v, %v", s, err)
+	}
+	if v, err := w.ledger.Run(ctx, me, a.Saga.ID.Run()); err != nil || v.Saga.Note != s.Note {
+		t.Errorf("the page of its run says %+v, %v", v.Saga, err)
+	}
+	for _, step := range []string{"pay", "send"} {
+		if _, err := w.ledger.ResolveSaga(ctx, me, s.ID, onceward.SagaResolution{Step: step, Outcome: onceward.SagaStepDone, Reason: "both were done, as the provider's books say"}); err != nil {
+			t.Fatal(err)
+		}
+		w.advanceSagas()
+	}
+	if s, err = w.ledger.Saga(ctx, me, s.ID); err != nil || s.State != onceward.SagaSucceeded || s.Note != "" {
+		t.Errorf("the resolved saga is %+v, %v", s, err)
+	}
+	w.wantWrites(2)
+}
+
+// advanceSagas has the loops do what they can within a minute.
+func (w *world) advanceSagas() {
+	w.t.Helper()
+	loop := worker.NewSagas(w.ledger)
+	for range 12 {
+		if _, err := loop.Step(w.t.Context()); err != nil {
+			w.t.Fatal(err)
+		}
+		w.work()
+		w.clock.Advance(5 * time.Second)
+	}
+}
+
+// A database that is put back under a running server, or a standby that takes over
+// and had not heard of it, brings a shredded key back only until it is looked at.
+func TestAShreddedKeyThatComesBackUnderARunningServerIsShreddedAgain(t *testing.T) {
+	t.Parallel()
+	with := sealingWith(t, sealed.Options{Keys: ring(t, sealed.NewMasterKey()), Shredded: filepath.Join(t.TempDir(), "shredded")})
+	w := newWorldOn(t, onMemory, oncewardtest.NewClock(), encrypted(onceward.EffectUnsafeWrite), with)
+	a := w.ask(`{"id":"a","who":"ann"}`)
+	backedUp, err := w.handle().ListDataKeys(t.Context(), onceward.DefaultTenant, a.Operation.Subject, onceward.DataKeyID{}, 10)
+	if err != nil || len(backedUp) != 1 {
+		t.Fatalf("the subject's keys are %v, %v", backedUp, err)
+	}
+	w.shredded("ann", 1)
+	w.store.GoAway()
+	if _, err := w.ledger.Strand(t.Context(), 1); err == nil {
+		t.Fatal("a ledger that is away was beaten")
+	}
+	if _, err := w.handle().PutDataKey(t.Context(), backedUp[0]); err != nil {
+		t.Fatal(err)
+	}
+	w.store.ComeBack()
+	if _, err := w.ledger.Strand(t.Context(), 1); err != nil {
+		t.Fatal(err)
+	}
+	if op := w.get(a.Operation.ID); !op.Shredded || op.Input != nil {
+		t.Fatalf("once the ledger is back it reads %+v", op)
 	}
 }
 

@@ -57,8 +57,9 @@ func (r *restorable) backup() (file string) {
 	return file
 }
 
-// restore ends the process, and starts another one on the backup.
-func (r *restorable) restore(backup string) {
+// restore ends the process, and starts another one, with a witness and these
+// options, on the backup.
+func (r *restorable) restore(backup string, opts ...worldOption) {
 	r.t.Helper()
 	r.kill()
 	r.file = filepath.Join(r.dir, "restored.db")
@@ -66,7 +67,7 @@ func (r *restorable) restore(backup string) {
 		r.t.Fatal(err)
 	}
 	r.clock.Advance(time.Hour)
-	r.world.replica = r.another(r.witnessed)
+	r.world.replica = r.another(append(opts, r.witnessed)...)
 }
 
 // recovered opens the ledger again by a person's word, through a process.

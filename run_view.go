@@ -107,6 +107,9 @@ func (l *Ledger) Run(ctx context.Context, p Principal, id RunID) (*RunView, erro
 	if v.Saga, err = l.store.LoadSaga(ctx, SagaID(id)); err != nil {
 		return nil, err
 	}
+	if v.Saga != nil {
+		v.Saga.explained()
+	}
 	if err := l.runTimeline(ctx, v); err != nil {
 		return nil, err
 	}

@@ -239,7 +239,10 @@ func (l *Ledger) saga(ctx context.Context, t Tenant, id SagaID) (*Saga, error) {
 	if err == nil && (s == nil || s.Tenant != t) {
 		return nil, &Error{Code: CodeSagaNotFound, Op: "load saga", Message: "no such saga", Hint: "start it: POST /v1/sagas"}
 	}
-	return s, err
+	if err != nil {
+		return nil, err
+	}
+	return s.explained(), nil
 }
 
 // ListSagas returns a page of the tenant's sagas, newest first.
@@ -251,7 +254,11 @@ func (l *Ledger) ListSagas(ctx context.Context, p Principal, f SagaFilter) ([]*S
 		return nil, Errorf(CodeInvalidRequest, "limit %d is not between 1 and %d", f.Limit, SagasPage)
 	}
 	f.Tenant = p.Tenant
-	return l.store.ListSagas(ctx, f)
+	all, err := l.store.ListSagas(ctx, f)
+	for _, s := range all {
+		s.explained()
+	}
+	return all, err
 }
 
 // nextSaga stores the next revision of a saga.

@@ -141,6 +141,15 @@ func (s *Saga) events() (lines []RunEvent) {
 	return lines
 }
 
+// explained gives a saga that waits because its inputs were shredded the note that
+// is not stored with it: what is shredded keeps none.
+func (s *Saga) explained() *Saga {
+	if step := s.current(); s.Shredded && !s.State.Final() && step != nil {
+		s.Note = "its inputs were shredded: resolve the step " + step.Name
+	}
+	return s
+}
+
 // Words says in sentences how the saga stands: for the person who has to act.
 func (s *Saga) Words() string {
 	var w strings.Builder

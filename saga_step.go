@@ -175,7 +175,7 @@ func (l *Ledger) advanceSaga(ctx context.Context, s *Saga) error {
 func (l *Ledger) move(ctx context.Context, s *Saga) (look, error) {
 	switch {
 	case s.Shredded && s.current() != nil:
-		return look{note: "its inputs were shredded: resolve the step " + s.current().Name, review: true}, nil
+		return look{note: s.explained().Note, review: true}, nil
 	case s.Undoing:
 		return l.backward(ctx, s)
 	}

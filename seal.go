@@ -26,6 +26,10 @@ type Sealer interface {
 	// Shred removes data keys for good, and has that remembered outside of the
 	// ledger before, where somebody asked for it. It returns how many there were.
 	Shred(ctx context.Context, ids []DataKeyID, notes ...AuditEvent) (int, error)
+	// ShredAgain shreds what is remembered as shredded and the ledger has: it may be
+	// another one than before, put back from a backup or by a failover. What was known
+	// of the one before is forgotten. Doing it again changes nothing.
+	ShredAgain(ctx context.Context) error
 	// Rotate wraps at most limit data keys by the first master key, which another
 	// one wraps; more: some are left.
 	Rotate(ctx context.Context, limit int) (done int, more bool, err error)

@@ -108,12 +108,17 @@ func (l *Ledger) see(op *Operation) error {
 	return l.opts.Witness.See(Dispatched{Operation: op.ID, Generation: op.Generation, Attempt: op.Attempt(), Tool: op.Tool, At: l.clock.now()})
 }
 
-// LookBehind compares the ledger with its witness, and reads what was forgotten
-// before. It is called at start, and by Strand once the ledger is back that was
+// LookBehind compares the ledger with its witness, shreds again what came back with
+// a backup, and reads what was forgotten before. It is called at start, and by Strand once the ledger is back that was
 // away, and while nothing is written: once somebody has recovered the ledger,
 // writes are taken again.
 func (l *Ledger) LookBehind(ctx context.Context) error {
 	doubts, _ := l.behind.doubted()
+	if l.opts.Sealer != nil {
+		if err := l.opts.Sealer.ShredAgain(ctx); err != nil {
+			return fmt.Errorf("shred again what came back: %w", err)
+		}
+	}
 	gaps, err := l.store.Gaps(ctx)
 	if err != nil {
 		return fmt.Errorf("read gaps: %w", err)

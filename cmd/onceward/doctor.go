@@ -52,6 +52,7 @@ func newDoctor() *cobra.Command {
 	}
 	dbFlag(c)
 	witnessFlag(c)
+	keysFlags(c)
 	contractsFlag(c)
 	return c
 }

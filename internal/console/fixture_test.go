@@ -25,6 +25,7 @@ import (
 	"github.com/onceward/onceward/internal/webserver"
 	"github.com/onceward/onceward/oncewardtest"
 	"github.com/onceward/onceward/store/memory"
+	"github.com/onceward/onceward/store/sealed"
 	"github.com/onceward/onceward/worker"
 )
 
@@ -69,11 +70,33 @@ type world struct {
 	log      *lines
 
 	wider  bool // a version of a tool waits that risks more
+	keys   bool // faxes, and runs, are stored encrypted with their subject's data key
 	people bool // they sign in at a real OpenID provider
 }
 
 // withWiderTickets has a version of the tickets' contract wait for its owners.
 func withWiderTickets(w *world) { w.wider = true }
+
+// withKeys has faxes and runs stored encrypted with a data key of their subject.
+func withKeys(w *world) { w.keys = true }
+
+// sealed puts encryption in front of a store.
+func (w *world) sealed(s onceward.Store) *sealed.Store {
+	ring, err := sealed.ParseKeyRing(sealed.NewMasterKey())
+	w.must(err)
+	vault, err := sealed.Open(w.Context(), s, sealed.Options{Keys: ring, Wait: func(context.Context, time.Duration) error { return nil }})
+	w.must(err)
+	return vault
+}
+
+// encryptedFax is the contract of faxes whose bodies are those of the member "who".
+func encryptedFax() onceward.Tool {
+	t := oncewardtest.NewTool(fax, onceward.EffectUnsafeWrite, func(i *onceward.ToolInfo) {
+		i.Policy.KeepInput, i.KeepResult, i.Policy.KeepResult = onceward.KeepEncrypted, onceward.KeepEncrypted, onceward.KeepEncrypted
+	})
+	t.Subject = "who"
+	return t
+}
 
 // withPeople has people sign in at a real OpenID provider: its user is approver
 // and operator here, in the team finance.
@@ -86,10 +109,16 @@ func newWorld(t testing.TB, edits ...func(*world)) *world {
 	for _, edit := range edits {
 		edit(w)
 	}
-	store := memory.New(memory.Options{Now: clock.Now})
+	var store onceward.Store = memory.New(memory.Options{Now: clock.Now})
+	var sealer onceward.Sealer
+	offered := tools()
+	if w.keys {
+		vault := w.sealed(store)
+		store, sealer, offered[1] = vault, vault, encryptedFax()
+	}
 	wider := widerTickets()
 	registry := onceward.NewRegistry(store, func(name onceward.ToolName, source []byte) (onceward.Tool, error) {
-		for _, t := range append(tools(), wider) {
+		for _, t := range append(offered, wider) {
 			if string(t.Info().Source) == string(source) {
 				return t, nil
 			}
@@ -97,14 +126,14 @@ func newWorld(t testing.TB, edits ...func(*world)) *world {
 		return nil, onceward.Errorf(onceward.CodeInternal, "no source of %s", name)
 	})
 	registry.SignOff(moreAttempts, true)
-	w.must(registry.Activate(t.Context(), tools(), false))
+	w.must(registry.Activate(t.Context(), offered, false))
 	if w.wider {
-		w.must(registry.Activate(t.Context(), append(tools()[1:], wider), false))
+		w.must(registry.Activate(t.Context(), append(offered[1:], wider), false))
 	}
 	group := committer.New(store, committer.Options{Clock: clock})
 	log := slog.New(slog.NewTextHandler(w.log, nil))
 	var err error
-	w.ledger, err = onceward.New(onceward.Options{Store: store, Writer: group, Tools: registry, Provider: w.provider, Clock: clock, Log: log})
+	w.ledger, err = onceward.New(onceward.Options{Store: store, Writer: group, Tools: registry, Provider: w.provider, Sealer: sealer, Clock: clock, Log: log})
 	w.must(err)
 	w.must(w.ledger.Start(t.Context()))
 	w.due, w.replays, w.sagas = worker.NewDue(w.ledger, store, log), worker.NewReplays(w.ledger), worker.NewSagas(w.ledger)

@@ -356,6 +356,20 @@ func TestSagaIsMadeToGoBackAndSettledOnThePageOfItsRun(t *testing.T) {
 	olga.get("/reviews").want(200).lacks("Sagas that need a person")
 }
 
+func TestPagesSayWhatWasShredded(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, withKeys)
+	run, sent := w.aRun(), w.ask(fax, `{"id":"1","who":"ann","text":"4111 2222"}`)
+	b := w.visit("olga", onceward.RoleOperator)
+	b.get("/operations/"+sent.String()).want(200, "4111 2222").lacks("shredded")
+	b.get("/runs/"+run.String()).want(200, "justified").lacks("shredded")
+	if _, err := w.ledger.ShredSubject(t.Context(), person("adam", onceward.RoleAdmin), "ann", "asked for"); err != nil {
+		t.Fatal(err)
+	}
+	b.get("/operations/"+sent.String()).want(200, "cannot be read any more").lacks("4111 2222", "The answer was not kept")
+	b.get("/runs/"+run.String()).want(200, "cannot be read any more", `assess <span class="badge calm">shredded</span>`).lacks("justified")
+}
+
 func TestSecondEffectIsAForkThatKnowsItsFirst(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -90,7 +90,11 @@ func (w *world) decide(id onceward.OperationID, yes bool) {
 func (w *world) aRun() onceward.RunID {
 	w.Helper()
 	ctx := w.Context()
-	a, err := w.ledger.StartRun(ctx, onceward.RunRequest{Principal: agent, Workflow: "complaints.answer", Version: "2", TriggerKey: "mail-4711", Input: []byte(`{"mail":4711}`), CorrelationID: "mail-4711"})
+	start := onceward.RunRequest{Principal: agent, Workflow: "complaints.answer", Version: "2", TriggerKey: "mail-4711", Input: []byte(`{"mail":4711}`), CorrelationID: "mail-4711"}
+	if w.keys {
+		start.Subject = "ann"
+	}
+	a, err := w.ledger.StartRun(ctx, start)
 	w.must(err)
 	d, err := w.ledger.PutDecision(ctx, onceward.DecisionRequest{Principal: agent, Run: a.Run.ID, Step: "assess", Input: []byte(`{"text":"The kettle leaks."}`),
 		Output: []byte(`{"justified":true,"amount":50}`), Model: "m-1", PromptVersion: "p-7", RuleVersion: "r-3"})

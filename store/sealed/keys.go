@@ -218,6 +218,15 @@ func (k *keys) forget(ids []onceward.DataKeyID, o owner) {
 // subjects are written like operations' IDs, so that they are told from names.
 var subjectText = base32.HexEncoding.WithPadding(base32.NoPadding)
 
+// forgetAll drops what is known of every key, the tenants' own too.
+func (k *keys) forgetAll() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	clear(k.byID)
+	clear(k.current)
+	clear(k.tenants)
+}
+
 // name is a subject's ID: nobody can try names against it without the tenant's key.
 func (k *keys) name(ctx context.Context, t onceward.Tenant, subject string) (onceward.SubjectID, error) {
 	key, err := k.tenant(ctx, t)

@@ -70,9 +70,9 @@ func (s *Store) Shred(ctx context.Context, ids []onceward.DataKeyID, notes ...on
 	return n, err
 }
 
-// shredAgain shreds what the list names and the ledger has: it was restored from
-// a backup.
-func (s *Store) shredAgain(ctx context.Context) error {
+// ShredAgain implements onceward.Sealer.
+func (s *Store) ShredAgain(ctx context.Context) error {
+	s.keys.forgetAll()
 	ids, err := s.list.read()
 	if err != nil {
 		return err
@@ -97,6 +97,7 @@ func (s *Store) shredAgain(ctx context.Context) error {
 			if _, err := s.ShredDataKeys(ctx, again, s.keys.now(), note); err != nil {
 				return err
 			}
+			s.keys.forget(again, owner{})
 		}
 	}
 	return nil

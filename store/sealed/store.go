@@ -56,7 +56,7 @@ func Open(ctx context.Context, s onceward.Store, opts Options) (*Store, error) {
 			return nil, lacking(u, opts.Keys)
 		}
 	}
-	return sealed, sealed.shredAgain(ctx)
+	return sealed, sealed.ShredAgain(ctx)
 }
 
 // OnNewServer implements onceward.ServerWatcher, where the store does.
