@@ -551,7 +551,7 @@ func TestEveryTextHasItsPlace(t *testing.T) {
 	}
 	// Texts whose key is put together: by a state, a role, what was done.
 	made := []string{"done.", "state.", "effect.", "effect_note.", "event.", "settler.", "reach.", "attempt.", "parked.", "pause.", "answer.", "ended.", "outcome.", "bulk.", "run.", "inbox.",
-		"probe.", "verdict.", "advice.", "saga.", "saga_kind.", "saga_step.", "sign.", "severity.", "token.", "role.", "nav.", "tile.", "say.", "drawing."}
+		"probe.", "verdict.", "advice.", "saga.", "saga_answer.", "saga_kind.", "saga_step.", "sign.", "severity.", "token.", "role.", "nav.", "tile.", "say.", "drawing."}
 	for line := range strings.Lines(string(text)) {
 		key, _, ok := strings.Cut(line, ": ")
 		if !ok || strings.HasPrefix(line, "#") {
