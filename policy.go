@@ -19,6 +19,7 @@ type Policy struct {
 	BackoffInitial time.Duration
 	BackoffMax     time.Duration
 	RecoveryWindow time.Duration // how long an unknown outcome is probed before a person is asked
+	EvidenceWithin time.Duration // how long one that nothing can look up waits for a sender's event, before OnUnknown; 0: not at all
 	OnUnknown      OnUnknown
 	NotAfter       time.Duration   // an intent older than this is not started any more; 0: no limit
 	ApprovalExpiry time.Duration   // how long a question waits, and how long a yes holds; 0: approvals are not asked for

@@ -122,7 +122,7 @@ func (o *Operation) overdue(at time.Time) bool {
 		return false
 	}
 	if o.Followed() == nil && (!o.Policy.HasProbe || !o.Effect.Writes()) {
-		return true
+		return !at.Before(o.evidenceUntil())
 	}
 	return o.Probes >= looksMin && o.UpdatedAt.After(o.lookUntil())
 }
@@ -142,6 +142,15 @@ func (o *Operation) lookUntil() time.Time {
 		return p
 	}
 	return until
+}
+
+// evidenceUntil is until when a write's outcome that nothing can look up waits
+// for an event of a sender that proves it; in review nothing but a person settles.
+func (o *Operation) evidenceUntil() time.Time {
+	if !o.Effect.Writes() {
+		return o.UnknownSince
+	}
+	return o.UnknownSince.Add(o.Policy.EvidenceWithin)
 }
 
 // overdueReason says in words why a person is asked.
@@ -172,8 +181,14 @@ func (o *Operation) nextLook(at time.Time, retryAfter time.Duration) time.Time {
 	if o.resendWanted(at) {
 		return at.Add(max(retryAfter, o.backoff(o.spent())))
 	}
-	if !o.Policy.HasProbe && o.Followed() == nil || o.Probes >= looksMin && at.After(o.lookUntil()) {
+	if !o.Policy.HasProbe && o.Followed() == nil {
+		if until := o.evidenceUntil(); at.Before(until) {
+			return until
+		}
 		return at // nothing to wait for: a person is asked
+	}
+	if o.Probes >= looksMin && at.After(o.lookUntil()) {
+		return at
 	}
 	due := at.Add(max(retryAfter, o.backoff(o.Probes)))
 	if o.Probes == 0 {

@@ -34,7 +34,7 @@ func tracePolicy(a *traceArgs, effect onceward.EffectClass) onceward.Policy {
 		Deadline: a.duration("deadline", 2*time.Second), Lease: a.duration("lease", 10*time.Second), Settle: a.duration("settle", 30*time.Second),
 		KeyWindow: a.duration("window", 24*time.Hour), MaxAttempts: a.number(a.text("max", "3")),
 		BackoffInitial: a.duration("backoff", 0), BackoffMax: a.duration("backoff", 0),
-		RecoveryWindow: a.duration("recovery", time.Hour), NotAfter: a.duration("not_after", 0),
+		RecoveryWindow: a.duration("recovery", time.Hour), EvidenceWithin: a.duration("evidence", 0), NotAfter: a.duration("not_after", 0),
 		ApprovalExpiry: a.duration("approval_expiry", 24*time.Hour), KeyReusable: a.has("reusable"),
 		Quorum: a.number(a.text("quorum", "1")), SeparateRequester: a.has("separate"),
 	}

@@ -149,6 +149,7 @@ type retry struct {
 	MaxAttempts    count   `field:"max_attempts" default:"5" doc:"How many attempts an operation may have."`
 	Backoff        backoff `field:"backoff" doc:"How long to wait between attempts."`
 	RecoveryWindow span    `field:"recovery_window" default:"24h" doc:"How long an unknown outcome is looked up before a person is asked."`
+	EvidenceWithin span    `field:"evidence_within" doc:"How long an unknown outcome that nothing can look up waits for a source's event, such as a status callback, before a person is asked. Default: 0s."`
 }
 
 type backoff struct {

@@ -184,6 +184,9 @@ const eventsMax = 500
 // Events is onceward.EventSource's.
 func (s *EventSource) Events(d *onceward.Delivery) ([]onceward.InboxEvent, error) {
 	all := header(d.Header)
+	if _, query, has := strings.Cut(d.Target, "?"); has {
+		all = append(all, onceward.HeaderField{Name: queryHeader, Value: query})
+	}
 	whole := &eventVars{header: all, body: d.Body, form: s.form, source: s.info.Name}
 	if err := whole.readable(); err != nil {
 		return nil, err

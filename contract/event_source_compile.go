@@ -75,6 +75,9 @@ func (c *sourceCompiler) compile(root *node, text []byte) {
 	for i := range spec.Headers.items {
 		addOnce(&c.names, asciiLower(spec.Headers.items[i].value))
 	}
+	if slices.Contains(c.names, queryHeader) && !c.src.signsURL() {
+		c.problem(spec.Signature.at, "spec.signature", "event.query stands in an expression, but the sender does not sign the URL: anybody who holds a delivery could change it")
+	}
 	c.src.headers = c.names
 	version, err := versionOf(m.Name.value, root.member("spec"))
 	c.fault(spec.at, "spec", err)
@@ -86,6 +89,11 @@ func (c *sourceCompiler) compile(root *node, text []byte) {
 		IgnoreUnmapped: spec.Otherwise.value == "ignore", Quiet: c.src.verifier.Scheme == webhook.Twilio, Source: slices.Clone(text)}
 }
 
+// signsURL reports whether the URL with its query is signed.
+func (s *EventSource) signsURL() bool {
+	return s.verifier.Scheme.SignsURL() || s.verifier.Scheme == webhook.HMAC && strings.Contains(s.doc.Spec.Signature.Signs.value, "{url}")
+}
+
 // signature compiles how deliveries are verified.
 func (c *sourceCompiler) signature(s *eventSignature) {
 	scheme := webhook.Scheme(s.Scheme.value)
@@ -94,7 +102,7 @@ func (c *sourceCompiler) signature(s *eventSignature) {
 		c.problem(s.Tolerance.at, "spec.signature.tolerance", "it is more than 0s and at most 1h")
 	}
 	c.src.url = c.constant(&s.URL, "spec.signature.url")
-	switch needed := scheme.SignsURL() || scheme == webhook.HMAC && strings.Contains(s.Signs.value, "{url}"); {
+	switch needed := c.src.signsURL(); {
 	case needed && !s.URL.set:
 		c.problem(s.at, "spec.signature.url", "it is missing: the sender signs the URL that it has")
 	case c.src.url == "":
@@ -215,6 +223,9 @@ func (c *sourceCompiler) reads(p *program) *program {
 	if p != nil {
 		for _, name := range p.uses.eventHeaders {
 			addOnce(&c.names, asciiLower(name))
+		}
+		if slices.Contains(p.uses.event, "query") {
+			addOnce(&c.names, queryHeader)
 		}
 	}
 	return p

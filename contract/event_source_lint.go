@@ -104,7 +104,14 @@ func (l *sourceLinter) against(set *Set, m *eventMapping) {
 		}
 	}
 	for i := range m.Evidence {
-		missing(&m.Evidence[i].Tool)
+		t := missing(&m.Evidence[i].Tool)
+		if t == nil || m.Evidence[i].Is.value != "done" {
+			continue
+		}
+		if p := t.info.Policy; p.Effect == onceward.EffectUnsafeWrite && !p.HasProbe && p.EvidenceWithin == 0 {
+			l.find(SeverityWarning, m.Evidence[i].at, "evidence_after_review", "an outcome of "+m.Evidence[i].Tool.value+" that is unknown goes to a person at once, and in review no event settles it",
+				"add retry.evidence_within to its contract: how long the sender takes at most")
+		}
 	}
 	if r := m.Run; r != nil && !r.Version.set {
 		if _, found := set.Workflow(r.Workflow.value); !found {

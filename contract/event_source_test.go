@@ -333,6 +333,31 @@ func TestFormIsMapped(t *testing.T) {
 	}
 }
 
+func TestStatusCallbackNamesItsOperationInTheSignedURL(t *testing.T) {
+	t.Parallel()
+	const mapping = `  id: ['event.form.MessageSid', 'event.form.MessageStatus']
+  mappings:
+    - name: sent
+      when: event.form.MessageStatus == "sent"
+      evidence: [{tool: sms.send, is: done, operation: event.query.operation, effect: event.form.MessageSid}]
+`
+	s := loadSource(t, sourceHead+"  signature: {scheme: twilio, secrets: [SHOP_HOOK_SECRET], url: 'https://hooks.example.com/v1/hooks/shop'}\n"+mapping)
+	op := onceward.OperationID{3}
+	events, err := s.Events(&onceward.Delivery{Target: "/v1/hooks/shop?operation=" + op.String(), Body: []byte("MessageSid=SM1&MessageStatus=sent"),
+		Header: map[string][]string{"Content-Type": {"application/x-www-form-urlencoded"}}})
+	if err != nil || len(events) != 1 {
+		t.Fatalf("%+v, %v", events, err)
+	}
+	parts := s.Plan(&onceward.InboxEvent{Header: events[0].Header, Body: events[0].Body}) // as it comes out of the inbox
+	if len(parts) != 1 || len(parts[0].Evidence) != 1 || parts[0].Evidence[0].Operation != op {
+		t.Errorf("%+v", parts)
+	}
+	_, problems := load([]byte(sourceHead+"  signature: {scheme: github, secrets: [SHOP_HOOK_SECRET]}\n  format: form\n"+mapping), "s.yaml", testOptions().withDefaults())
+	if len(problems) != 1 || !strings.Contains(problems[0].Message, "does not sign the URL") {
+		t.Errorf("a query that nobody signs is believed: %v", problems)
+	}
+}
+
 func TestSourceThatCannotBeMeantDoesNotLoad(t *testing.T) {
 	t.Parallel()
 	const mapping = "  mappings: [{name: m, when: 'true', operations: [{tool: t.make, input: {}}]}]\n"
@@ -417,6 +442,9 @@ func TestSourceIsComparedWithTheContractsThatItNames(t *testing.T) {
         - {tool: things.make, input: {}}
         - {tool: things.make, input: {}, key: event.json.id}
         - {tool: things.absent, input: {}}
+      evidence:
+        - {tool: things.make, is: done, operation: event.json.operation}
+        - {tool: things.make, is: not_done, operation: event.json.operation}
 `)
 	write("t.yaml", strings.Replace(minimal, "effect: read\n  request: {method: GET", "effect: unsafe_write\n  request: {method: POST", 1))
 	set, err := LoadDir([]string{dir}, testOptions())
@@ -427,7 +455,7 @@ func TestSourceIsComparedWithTheContractsThatItNames(t *testing.T) {
 	for _, f := range set.LintEventSources()["shop"] {
 		got = append(got, f.Rule)
 	}
-	want := []string{"event_workflow_missing", "event_key_missing", "event_tool_missing"}
+	want := []string{"event_workflow_missing", "event_key_missing", "event_tool_missing", "evidence_after_review"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}

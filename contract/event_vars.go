@@ -24,10 +24,15 @@ type eventVars struct {
 	headers ref.Val
 	json    ref.Val
 	fields  ref.Val
+	query   ref.Val
 }
 
+// queryHeader is the name under which an event keeps the query of the URL that it
+// was delivered to, beside its headers. No header can have it.
+const queryHeader = ":query"
+
 // eventFields are the fields of event.
-var eventFields = []string{"id", "source", "headers", "json", "form", "text"}
+var eventFields = []string{"id", "source", "headers", "json", "form", "text", "query"}
 
 // readable refuses a body that is not of the source's format.
 func (e *eventVars) readable() error {
@@ -60,6 +65,8 @@ func (e *eventVars) resolve(name string) (any, bool) {
 		return e.value(), true
 	case "event.form":
 		return e.formValue(), true
+	case "event.query":
+		return e.queryValue(), true
 	case "event.text":
 		return types.String(e.body), true
 	}
@@ -80,15 +87,38 @@ func (e *eventVars) value() ref.Val {
 // formValue is the body's fields, the first value of each name; empty of JSON.
 func (e *eventVars) formValue() ref.Val {
 	if e.fields == nil {
-		fields := map[ref.Val]ref.Val{}
-		if values, err := url.ParseQuery(string(e.body)); err == nil && e.form {
-			for name, list := range values {
-				fields[types.String(name)] = types.String(list[0])
-			}
+		body := ""
+		if e.form {
+			body = string(e.body)
 		}
-		e.fields = types.NewRefValMap(types.DefaultTypeAdapter, fields)
+		e.fields = firstValues(body)
 	}
 	return e.fields
+}
+
+// queryValue is the query of the URL, the first value of each name.
+func (e *eventVars) queryValue() ref.Val {
+	if e.query == nil {
+		query := ""
+		for _, f := range e.header {
+			if f.Name == queryHeader {
+				query = f.Value
+			}
+		}
+		e.query = firstValues(query)
+	}
+	return e.query
+}
+
+// firstValues is the first value of each name; empty of what cannot be read.
+func firstValues(encoded string) ref.Val {
+	fields := map[ref.Val]ref.Val{}
+	if values, err := url.ParseQuery(encoded); err == nil {
+		for name, list := range values {
+			fields[types.String(name)] = types.String(list[0])
+		}
+	}
+	return types.NewRefValMap(types.DefaultTypeAdapter, fields)
 }
 
 // timeFrom reads Unix seconds or RFC 3339; the zero time is neither.

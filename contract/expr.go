@@ -99,6 +99,7 @@ func environment(s scope) (*cel.Env, error) {
 	add(withDelivery, "event.json", cel.DynType)
 	add(withDelivery, "event.form", cel.MapType(cel.StringType, cel.StringType))
 	add(withDelivery, "event.text", cel.StringType)
+	add(withDelivery, "event.query", cel.MapType(cel.StringType, cel.StringType))
 	env, err := base.Extend(options...)
 	if err != nil {
 		return nil, err

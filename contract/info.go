@@ -89,7 +89,7 @@ func (c *compiler) policy() onceward.Policy {
 		Effect: effect, HasProbe: spec.Probe != nil, RemoteExecutor: spec.Executor.value == "caller",
 		Deadline: c.deadline(), Lease: c.lease(), ByteTail: c.opts.ByteTail, KeyWindow: keyWindow(spec.ProviderKey),
 		MaxAttempts: spec.Retry.MaxAttempts.value, BackoffInitial: spec.Retry.Backoff.Initial.value, BackoffMax: spec.Retry.Backoff.Max.value,
-		RecoveryWindow: spec.Retry.RecoveryWindow.value, NotAfter: spec.NotAfter.value,
+		RecoveryWindow: spec.Retry.RecoveryWindow.value, EvidenceWithin: spec.Retry.EvidenceWithin.value, NotAfter: spec.NotAfter.value,
 		KeyReusable: spec.Keep.RetiredKey.value == "reuse", KeepInput: keepOf(spec.Keep.Input.value), Rate: spec.Rate.value,
 	}
 	if spec.OnUnknown.value == "abandon" {

@@ -23,7 +23,7 @@ func judge(field string, old, next *Tool) (widens bool, why string) {
 // of answers, when people are asked and reminded, how long it is waited between
 // attempts, and operations under contracts of their own.
 var harmless = []string{
-	"answer", "review", "approval.remind", "retry.backoff", "retry.recovery_window", "horizon", "probe.blind_spots", "probe.deadline",
+	"answer", "review", "approval.remind", "retry.backoff", "retry.recovery_window", "retry.evidence_within", "horizon", "probe.blind_spots", "probe.deadline",
 	"provider_key.scope", "compensate", "audit", "sandbox.lateness",
 }
 

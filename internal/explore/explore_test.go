@@ -145,7 +145,7 @@ func TestEveryFieldIsFollowedOrNamed(t *testing.T) {
 				"Handle": "while it stands, steps are taken away; what it leads to is a late answer of the attempt"}},
 		{onceward.Policy{}, `Effect HasProbe RemoteExecutor Deadline Lease ByteTail Settle KeyWindow MaxAttempts BackoffInitial BackoffMax RecoveryWindow OnUnknown
 			NotAfter ApprovalExpiry KeyReusable Quorum`,
-			map[string]string{"SeparateRequester": "it forbids a yes of one person; every other person's is the same", "Reminders": "they change no state", "ReviewTeam": "it says whose turn it is, and no rule asks", "ReviewWithin": "a deadline of people changes no state", "ProbeDeadline": outside, "KeepInput": kept, "KeepResult": kept, "Rate": outside, "CallerCredentials": outside}},
+			map[string]string{"EvidenceWithin": "it only keeps off the question to a person for a while", "SeparateRequester": "it forbids a yes of one person; every other person's is the same", "Reminders": "they change no state", "ReviewTeam": "it says whose turn it is, and no rule asks", "ReviewWithin": "a deadline of people changes no state", "ProbeDeadline": outside, "KeepInput": kept, "KeepResult": kept, "Rate": outside, "CallerCredentials": outside}},
 	} {
 		known := map[string]bool{}
 		for name := range strings.FieldsSeq(c.followed) {
