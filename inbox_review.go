@@ -62,6 +62,10 @@ func (l *Ledger) RedriveEvent(ctx context.Context, p Principal, id InboxID, reas
 		if err != nil {
 			return err
 		}
+		// Invariant: an event is handled for the tenant that it was delivered to.
+		if src.Info().Tenant != e.Tenant {
+			return &Error{Code: CodeStateForbids, Op: "redrive event", Message: "the source " + e.Source + " delivers for another tenant now", Hint: "dismiss the event, or give that tenant a source of its own under another name"}
+		}
 		e.State, e.Version, e.Tries, e.NextAt = InboxReceived, src.Info().Version, 0, l.clock.now()
 		e.Code, e.Message, e.HandledAt, e.DropAt = "", "", time.Time{}, time.Time{}
 		return nil

@@ -404,3 +404,21 @@ func TestEventOfOneTenantTouchesNothingOfAnother(t *testing.T) {
 		}
 	}, withSender(t))
 }
+
+func TestEventOfASourceThatMovedToAnotherTenantIsNotHandledThere(t *testing.T) {
+	t.Parallel()
+	var registry *onceward.Registry
+	w := newWorldOn(t, onMemory, oncewardtest.NewClock(), oncewardtest.NewTool("t.write", onceward.EffectProbedWrite), withSender(t), func(o *onceward.Options) { registry = o.Tools })
+	id := w.delivered(`{"id":"e","broken":true}`)
+	w.inbox()
+	moved := newSender()
+	moved.info.Tenant, moved.info.Version = "other", "v2"
+	if err := registry.ActivateEventSources(t.Context(), []onceward.EventSource{moved}, false); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.ledger.RedriveEvent(t.Context(), onceward.LocalPrincipal(), id, "again"); !onceward.Is(err, onceward.CodeStateForbids) {
+		t.Errorf("the event of one tenant is handled for another: %v", err)
+	}
+	w.inbox()
+	w.event(id, onceward.InboxFailed)
+}

@@ -89,7 +89,7 @@ var inboxRoutes = []route{
 		Method: http.MethodPost, Path: "/v1/events/{id}/redrive", Name: "redriveEvent", handle: redriveEvent, Action: onceward.ActionHandleEvents,
 		Summary: "Handle an event anew, under the document of its source that is in force. What it had already is not done again.",
 		Body:    EventDecision{}, Answers: []answer{{http.StatusOK, InboxEventAnswer{}, "It is handled from now on."}},
-		Refusals: []onceward.Code{onceward.CodeEventNotFound, onceward.CodeSourceNotFound, onceward.CodeEvidenceRequired},
+		Refusals: []onceward.Code{onceward.CodeEventNotFound, onceward.CodeSourceNotFound, onceward.CodeStateForbids, onceward.CodeEvidenceRequired},
 	},
 	{
 		Method: http.MethodPost, Path: "/v1/events/{id}/dismiss", Name: "dismissEvent", handle: dismissEvent, Action: onceward.ActionHandleEvents,
