@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"errors"
 	"log/slog"
 	"time"
 
@@ -223,7 +224,7 @@ func (r *Relay) settle(events []onceward.OutboxEvent, offered []*onceward.Outbox
 			out := results[next]
 			next++
 			if out.fate == unreachable || out.fate == refused && len(r.held) >= KeysAsideMax {
-				r.away(out.err)
+				r.stop(out.err, step.To != step.From)
 				return step
 			}
 			if out.fate != delivered {
@@ -304,7 +305,7 @@ func (r *Relay) aside(ctx context.Context) (again bool, err error) {
 			step.Aside = append(step.Aside, a)
 		case behind:
 		case unreachable:
-			r.away(results[i].err)
+			r.stop(results[i].err, len(step.Gone) > 0)
 		}
 	}
 	if len(step.Gone)+len(step.Aside) > 0 {
@@ -330,6 +331,17 @@ func (r *Relay) store(ctx context.Context, step onceward.SinkStep) error {
 	r.place = step.To
 	r.leased(began)
 	return nil
+}
+
+// stop ends a step before its last event. A batch that outlasted the lease goes on
+// in the next step, at once if this one led anywhere: the destination is slow, and
+// not out of reach.
+func (r *Relay) stop(err error, moved bool) {
+	if !errors.Is(err, errLeaseOver) {
+		r.away(err)
+		return
+	}
+	r.renew, r.failed = time.Time{}, r.failed || !moved
 }
 
 // away notes that the destination is out of reach.

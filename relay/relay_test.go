@@ -508,3 +508,28 @@ func TestOnceTheDestinationIsOutOfReachNothingMoreIsOffered(t *testing.T) {
 	w.want("in the end", "a:1", "b:1", "b:2", "c:1", "d:1")
 	w.wantOrder()
 }
+
+// Each event takes a while at the destination, so that a batch of one key takes
+// longer than the lease: the sink stores how far it is, and goes on at once.
+func TestSlowDestinationOfOneKeyIsNoDestinationOutOfReach(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	var names []string
+	for i := range 100 {
+		names = append(names, fmt.Sprintf("a:%03d", i))
+	}
+	w.add(names...)
+	w.to.says = func(*onceward.OutboxEvent) error { w.clock.Advance(time.Second); return nil }
+	r := w.relay()
+	for steps := 0; len(w.to.taken) < len(names); steps++ {
+		if worked, err := r.Step(t.Context()); err != nil || !worked {
+			t.Fatalf("it rests after %d events (%v)", len(w.to.taken), err)
+		}
+		if rest, _ := r.Idle(); rest > 100*time.Millisecond || steps > 20 {
+			t.Fatalf("after %d events it waits %s, as for a destination out of reach", len(w.to.taken), rest)
+		}
+	}
+	if !slices.Equal(w.to.taken, names) {
+		t.Errorf("the destination has %q", w.to.taken)
+	}
+}
