@@ -20,7 +20,7 @@ type Join interface {
 	// Receive marks a message as handled; false: it was already. CodeStillRunning:
 	// another transaction is handling it.
 	Receive(ctx context.Context, r Receipt) (first bool, err error)
-	// Within runs work and undoes what it wrote if it fails.
+	// Within runs work and undoes what it wrote if it fails or panics; a panic goes on.
 	Within(ctx context.Context, work func() error) error
 }
 

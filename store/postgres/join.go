@@ -166,18 +166,29 @@ func (j *join) Within(ctx context.Context, work func() error) error {
 	if _, err := j.tx.exec(ctx, "savepoint "+name); err != nil {
 		return joinFailure(ctx, "begin", err)
 	}
-	if err := work(); err != nil {
+	undo := func() error {
 		ctx := context.WithoutCancel(ctx)
-		_, undo := j.tx.exec(ctx, "rollback to savepoint "+name)
-		if undo == nil {
-			_, undo = j.tx.exec(ctx, "release savepoint "+name)
+		_, err := j.tx.exec(ctx, "rollback to savepoint "+name)
+		if err == nil {
+			_, err = j.tx.exec(ctx, "release savepoint "+name)
 		}
-		if undo != nil {
-			return errors.Join(err, joinFailure(ctx, "undo", undo))
+		return joinFailure(ctx, "undo", err)
+	}
+	returned := false
+	defer func() {
+		if !returned { // a panic, which goes on: whoever stops it may commit
+			_ = undo()
+		}
+	}()
+	err := work()
+	returned = true
+	if err != nil {
+		if undone := undo(); undone != nil {
+			return errors.Join(err, undone)
 		}
 		return err
 	}
-	_, err := j.tx.exec(ctx, "release savepoint "+name)
+	_, err = j.tx.exec(ctx, "release savepoint "+name)
 	return joinFailure(ctx, "end", err)
 }
 

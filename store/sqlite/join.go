@@ -78,10 +78,21 @@ func (j *join) Within(ctx context.Context, work func() error) error {
 	if err := c.exec("SAVEPOINT "+name, nil); err != nil {
 		return joinFailure(ctx, "begin", err)
 	}
-	if err := work(); err != nil {
-		c = j.on(context.WithoutCancel(ctx))
-		if undo := errors.Join(c.exec("ROLLBACK TO "+name, nil), c.exec("RELEASE "+name, nil)); undo != nil {
-			return errors.Join(err, joinFailure(ctx, "undo", undo))
+	undo := func() error {
+		c := j.on(context.WithoutCancel(ctx))
+		return joinFailure(ctx, "undo", errors.Join(c.exec("ROLLBACK TO "+name, nil), c.exec("RELEASE "+name, nil)))
+	}
+	returned := false
+	defer func() {
+		if !returned { // a panic, which goes on: whoever stops it may commit
+			_ = undo()
+		}
+	}()
+	err := work()
+	returned = true
+	if err != nil {
+		if undone := undo(); undone != nil {
+			return errors.Join(err, undone)
 		}
 		return err
 	}

@@ -146,6 +146,17 @@ func joinedWorkUndone(f *fixture) {
 	if !errors.Is(err, broken) {
 		f.Fatalf("the work ended with %v", err)
 	}
+	func() {
+		defer func() {
+			if recover() == nil {
+				f.Fatal("the panic does not go on")
+			}
+		}()
+		_ = j.Within(f.ctx, func() error {
+			f.applied("a claim", f.apply(j, insert(undone)))
+			panic("half done")
+		})
+	}()
 	f.must(j.Within(f.ctx, func() error {
 		f.applied("a claim", f.apply(j, insert(kept)))
 		return nil
