@@ -58,6 +58,7 @@ func (l *lines) String() string {
 // world is a served console over a ledger in memory, with a clock that moves when
 // told and workers that are stepped by hand.
 type world struct {
+	store *memory.Store
 	testing.TB
 	clock    *oncewardtest.Clock
 	provider *oncewardtest.Provider
@@ -109,7 +110,8 @@ func newWorld(t testing.TB, edits ...func(*world)) *world {
 	for _, edit := range edits {
 		edit(w)
 	}
-	var store onceward.Store = memory.New(memory.Options{Now: clock.Now})
+	w.store = memory.New(memory.Options{Now: clock.Now})
+	var store onceward.Store = w.store
 	var sealer onceward.Sealer
 	offered := tools()
 	if w.keys {

@@ -18,6 +18,7 @@ type reviewsView struct {
 	Reviews []*onceward.Review
 	Events  []*onceward.InboxEvent
 	Sagas   []*onceward.Saga
+	Outbox  bool // the page of events for others may be read
 	More    string
 	At      string // the address of what is asked for
 	Now     time.Time
@@ -57,6 +58,7 @@ func reviews(p *page) error {
 		v.More = link("/reviews", asked.Encode())
 	}
 	if v.First && p.may(onceward.ActionReadEvents) {
+		v.Outbox = true
 		if v.Events, err = p.ledger.WaitingEvents(p.req.Context(), p.who, ListPage); err != nil {
 			return err
 		}

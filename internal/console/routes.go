@@ -60,6 +60,10 @@ var routes = []route{
 	{post, "/events/{id}/redrive", onceward.ActionHandleEvents, nil, redriveEvent},
 	{post, "/events/{id}/dismiss", onceward.ActionHandleEvents, nil, dismissEvent},
 
+	{get, "/outbox", onceward.ActionReadEvents, nil, outbox},
+	{post, "/outbox/redrive", onceward.ActionHandleEvents, nil, redriveOutbox},
+	{post, "/outbox/drop", onceward.ActionHandleEvents, nil, dropOutbox},
+
 	{get, "/replays", onceward.ActionReplay, ofTenant, replays},
 	{post, "/replays", onceward.ActionReplay, nil, startReplay},
 	{get, "/replays/{id}", onceward.ActionReplay, ofReplay, bulkReplay},
@@ -108,7 +112,7 @@ var navigation = []struct {
 // sections are the first elements of the console's paths: below them nothing is
 // anybody else's.
 var sections = func() map[string]bool {
-	s := map[string]bool{"signin": true, "signout": true, "switches": true, "events": true}
+	s := map[string]bool{"signin": true, "signout": true, "switches": true, "events": true, "outbox": true}
 	for _, n := range navigation {
 		if n.path != "/" {
 			s[n.path[1:]] = true
