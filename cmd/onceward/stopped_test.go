@@ -4,9 +4,12 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/ncruces/go-sqlite3"
 
 	"github.com/onceward/onceward/internal/proctest"
 )
@@ -90,6 +93,27 @@ func (g gate) waited(t *testing.T) (open func()) {
 	return nil
 }
 
+// stopBetweenWrites stops a process (SIGSTOP) that is not writing just now: while one
+// that is stands still, nobody else writes to a file of SQLite.
+func stopBetweenWrites(t *testing.T, srv *proctest.Server, db string) {
+	t.Helper()
+	if file, ok := strings.CutPrefix(db, "sqlite:"); ok {
+		c, err := sqlite3.Open(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(c.BusyTimeout(20*time.Second), c.Exec("BEGIN IMMEDIATE")); err != nil {
+			t.Fatal(err)
+		}
+		defer func() {
+			if err := errors.Join(c.Exec("ROLLBACK"), c.Close()); err != nil {
+				t.Fatal(err)
+			}
+		}()
+	}
+	srv.Signal(syscall.SIGSTOP)
+}
+
 // A process is stopped (SIGSTOP) between its claim and its first byte, its lease
 // ends, and another process settles the operation. Let go on, the first has
 // everything that it needs to write, and writes nothing.
@@ -111,7 +135,7 @@ func TestAProcessStoppedBetweenClaimAndSendWritesNothingAfterwards(t *testing.T)
 			answered <- a
 		}()
 		open := token.waited(t)
-		frozen.Signal(syscall.SIGSTOP)
+		stopBetweenWrites(t, frozen, db)
 		if a, err := other.Call(t.Context(), "tickets.hasty", `{"id":"a","text":"x"}`, 0); err != nil || a.Decision != "joined" || a.Operation.State != "effect_pending" || provider.Effects("a").Requests != 0 {
 			t.Fatalf("while it stands, another request gets %+v, %v", a, err)
 		}
