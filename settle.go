@@ -144,7 +144,7 @@ func (m *step) resendLapsed(e ResendLapsed) error {
 func (m *step) settleOverdue(e SettleOverdue) error {
 	o := &m.op
 	if !o.overdue(m.at) {
-		return forbidden(o, e, "a probe or a re-send can still settle it")
+		return forbidden(o, e, "a probe, a re-send or an event can still settle it")
 	}
 	switch {
 	case !o.Effect.Writes(): // nothing was written, so nothing is open
