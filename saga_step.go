@@ -373,7 +373,7 @@ func (l *Ledger) judgeStep(s *Saga, step *SagaStep, op *Operation) look {
 		if from := op.RetryFrom(); op.Failure.Retryable && !from.IsZero() {
 			return look{after: from.Sub(l.clock.now())}
 		}
-		return look{note: "the step " + step.Name + " has to be done, and failed for good: " + op.Failure.Message + "; replay " + op.ID.String() + ", or cancel the saga", review: true}
+		return look{note: "the step " + step.Name + " has to be done, and failed for good" + behindColon(op.Failure.Message) + "; replay " + op.ID.String() + ", or cancel the saga", review: true}
 	case StateCancelled, StateCompensated:
 		return s.notDone(step, op)
 	case StateAbandoned:
@@ -389,12 +389,17 @@ func (l *Ledger) judgeStep(s *Saga, step *SagaStep, op *Operation) look {
 
 // notDone makes a saga go back because of a step that ended without effect.
 func (s *Saga) notDone(step *SagaStep, op *Operation) look {
-	why := op.State.String()
-	if op.Failure.Message != "" {
-		why += ": " + op.Failure.Message
-	}
+	why := op.State.String() + behindColon(op.Failure.Message)
 	step.State, step.Why, step.EndedAt = SagaStepNotDone, cutWords(why), op.CompletedAt
 	return s.turn("the step " + step.Name + " is " + why)
+}
+
+// behindColon is a message as the end of a sentence; nothing where there is none.
+func behindColon(message string) string {
+	if message == "" {
+		return ""
+	}
+	return ": " + message
 }
 
 // endSaga ends the run of a saga that has ended, after which nothing is left to do

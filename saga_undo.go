@@ -245,7 +245,7 @@ func (l *Ledger) judgeUndo(ctx context.Context, s *Saga, step *SagaStep, undo *O
 		step.State, step.UndoneAt = SagaStepUndone, l.clock.now()
 		return look{moved: true}, nil
 	case StateFailed, StateCancelled, StateCompensated:
-		return look{note: cutWords(name + " is " + undo.State.String() + ": " + undo.Failure.Message + "; replay " + undo.ID.String() + ", or undo it by hand and resolve the step"), review: true}, nil
+		return look{note: cutWords(name + " is " + undo.State.String() + behindColon(undo.Failure.Message) + "; replay " + undo.ID.String() + ", or undo it by hand and resolve the step"), review: true}, nil
 	case StateAbandoned, StateNeedsReview:
 		return look{note: "the outcome of " + name + " is unknown; resolve " + undo.ID.String(), review: true}, nil
 	case StateAwaitingApproval:

@@ -37,12 +37,12 @@ func TestAxeHasNothingAgainstAnyPage(t *testing.T) {
 		t.Fatalf("axe-core is missing (make console installs it): %v", err)
 	}
 	w := newWorld(t)
-	s := w.story()
+	pages := w.troubled()
 	for kind, edits := range map[string][]chromedp.Action[chromedp.Void]{"light": nil, "dark": {dark()}, "phone": {phone()}} {
 		b := w.open(t, edits...)
 		b.at("/signin").accessible(t, kind+", signing in", string(source))
 		b.signedIn("viewer-"+kind, onceward.AllRoles...)
-		for name, target := range s.pages() {
+		for name, target := range pages {
 			b.at(target)
 			eval[bool](b, `document.querySelectorAll('details').forEach(d => { d.removeAttribute('name'); d.open = true }) || true`)
 			b.accessible(t, kind+", "+name, string(source))

@@ -326,7 +326,7 @@ func TestOperationLeadsToWhatUndidItAndBack(t *testing.T) {
 	first := b.get("/operations/"+undone.String()).want(200, "It happened, and was undone by another operation.", "Undone by", "pack of orders.place")
 	undoing := regexp.MustCompile(`<dt>Undone by</dt><dd class="mono"><a href="([^"]*)"`).FindStringSubmatch(first.text)[1]
 	b.get(undoing).want(200, "Undoes", `href="/operations/`+undone.String()+`"`)
-	b.get("/runs/"+run.String()).want(200, "Saga", "It goes back:", "the customer changed her mind", undoing, "undone", "Step")
+	b.get("/runs/"+run.String()).want(200, "Saga", "It went back:", "the customer changed her mind", undoing, "undone", "Step")
 }
 
 func TestSagaIsMadeToGoBackAndSettledOnThePageOfItsRun(t *testing.T) {
@@ -341,7 +341,7 @@ func TestSagaIsMadeToGoBackAndSettledOnThePageOfItsRun(t *testing.T) {
 	w.provider.Script(oncewardtest.FaultInvalid) // what would undo it is refused
 	olga.get(at).submit(at+"/saga/cancel", "reason", "she has two kettles").want(200, "The saga goes back.")
 	w.moveSagas()
-	olga.get("/reviews").want(200, "Sagas that need a person", at, "the compensation of the step pack is failed")
+	olga.get("/reviews").want(200, "Sagas that need a person", at, "the compensation of the step pack is failed; replay")
 	form := olga.get(at).want(200, "needs a person", "she has two kettles", "How does the step pack stand?").lacks("Make it go back")
 	form.submit(at+"/saga/resolve", "answer", "undone", "reason", " ").want(400, "A resolution needs a reason")
 	form.submit(at+"/saga/resolve", "answer", "done", "reason", "it is").want(400)

@@ -24,15 +24,26 @@ func (s *story) pages() map[string]string {
 		"operation-undone": "/operations/" + s.undone.String(), "operation-fork": "/operations/" + s.fork.String(),
 		"runs": "/runs", "run": "/runs/" + s.run.String(), "run-saga": "/runs/" + s.order.String(), "replays": "/replays", "replay": "/replays/" + s.replay.String(),
 		"tools": "/tools", "tool": "/tools/" + string(fax), "audit": "/audit", "reports": "/reports?from=2026-01-02T00:00&to=2026-01-04T00:00", "access": "/access",
-		"error": "/operations/op_nothing",
+		"outbox": "/outbox", "error": "/operations/op_nothing",
 	}
+}
+
+// troubled is a story in which, besides, a saga waits for a person and events were
+// not taken.
+func (w *world) troubled() (pages map[string]string) {
+	w.Helper()
+	s := w.story()
+	w.refusedEvents(onceward.DefaultTenant, "e/1", "e/2")
+	pages = s.pages()
+	pages["run-saga-waits"] = "/runs/" + w.aStuckOrder("order-79").String()
+	return pages
 }
 
 func TestNoPageIsWiderThanItsWindow(t *testing.T) {
 	t.Parallel()
 	startChromium(t)
 	w := newWorld(t)
-	s := w.story()
+	pages := w.troubled()
 	kinds := map[string][]chromedp.Action[chromedp.Void]{"light": nil, "phone": {phone()}}
 	if *pictures != "" {
 		kinds["dark"] = []chromedp.Action[chromedp.Void]{dark()}
@@ -44,7 +55,7 @@ func TestNoPageIsWiderThanItsWindow(t *testing.T) {
 			b.picture(filepath.Join(*pictures, kind, "signin.png"))
 		}
 		b.signedIn("viewer-"+kind, onceward.AllRoles...)
-		for name, target := range s.pages() {
+		for name, target := range pages {
 			b.at(target)
 			if over := eval[int](b, `document.documentElement.scrollWidth - document.documentElement.clientWidth`); over > 0 {
 				t.Errorf("%s on a %s window: %d pixels too wide: %s", name, kind, over, eval[string](b, widest))

@@ -118,12 +118,24 @@ func (w *world) aSaga() (onceward.RunID, onceward.OperationID) {
 	return s.ID.Run(), s.Steps[0].Operation
 }
 
+// aStuckOrder is a saga that goes back, and whose first step is not undone: its
+// compensation is refused, and a person has to settle it.
+func (w *world) aStuckOrder(key onceward.Key) onceward.RunID {
+	w.Helper()
+	id := w.anOrder(key)
+	w.provider.Script(oncewardtest.FaultInvalid)
+	_, err := w.ledger.CancelSaga(w.Context(), agent, id, "she has two kettles")
+	w.must(err)
+	w.moveSagas()
+	return id.Run()
+}
+
 // anOrder is a saga of which the first step is done, and the second waits for a yes.
 func (w *world) anOrder(key onceward.Key) onceward.SagaID {
 	w.Helper()
 	a, err := w.ledger.StartSaga(w.Context(), onceward.SagaRequest{Principal: agent, Name: "orders.place", Key: key, CorrelationID: string(key), Steps: []onceward.SagaStep{
-		{Name: "pack", Tool: ticket, Input: []byte(`{"id":"pack/77","text":"Pack one kettle"}`), Undo: &onceward.SagaUndo{Tool: ticket, Input: []byte(`{"id":"unpack/77","text":"Put it back"}`)}},
-		{Name: "pay", Tool: payout, Kind: onceward.SagaConfirmFirst, Input: []byte(`{"id":"pay/77","text":"Voucher","amount":5}`)},
+		{Name: "pack", Tool: ticket, Input: fmt.Appendf(nil, `{"id":"pack/%s","text":"Pack one kettle"}`, key), Undo: &onceward.SagaUndo{Tool: ticket, Input: fmt.Appendf(nil, `{"id":"unpack/%s","text":"Put it back"}`, key)}},
+		{Name: "pay", Tool: payout, Kind: onceward.SagaConfirmFirst, Input: fmt.Appendf(nil, `{"id":"pay/%s","text":"Voucher","amount":5}`, key)},
 	}})
 	w.must(err)
 	w.moveSagas()
