@@ -3,6 +3,7 @@ package onceward
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -46,16 +47,25 @@ func (l *Ledger) ResolveSaga(ctx context.Context, p Principal, id SagaID, r Saga
 		switch {
 		case step == nil || step.Name != r.Step:
 			return nil, &Error{Code: CodeStateForbids, Op: "resolve saga", Message: fmt.Sprintf("%s is %s, and does not wait for the step %q", id, s.State, r.Step), Hint: "read the saga again"}
-		case s.Undoing && (r.Outcome == SagaStepUndone || r.Outcome == SagaStepKept):
-			step.State, step.UndoneAt = r.Outcome, l.clock.now()
-		case !s.Undoing && r.Outcome == SagaStepDone:
-			step.State, step.EndedAt = SagaStepDone, l.clock.now()
-		default:
+		case !slices.Contains(s.Outcomes(), r.Outcome):
 			return nil, &Error{Code: CodeUnsupportedPolicy, Op: "resolve saga", Message: "a step of a saga that goes back is undone or kept, one of a saga that goes forward is done", Hint: "to go back, cancel the saga"}
+		case s.Undoing:
+			step.UndoneAt = l.clock.now()
+		default:
+			step.EndedAt = l.clock.now()
 		}
+		step.State = r.Outcome
 		step.Why, s.State, s.Note = cutWords(p.String()+": "+r.Reason), s.going(), ""
 		return &AuditEvent{Action: AuditSagaResolved, Detail: step.Name + " " + string(step.State), Reason: r.Reason}, nil
 	})
+}
+
+// Outcomes are the words that settle the step for which a saga waits.
+func (s *Saga) Outcomes() []SagaStepState {
+	if s.Undoing {
+		return []SagaStepState{SagaStepUndone, SagaStepKept}
+	}
+	return []SagaStepState{SagaStepDone}
 }
 
 // WaitsFor is the step for which a saga needs a person's word; nil if it needs none.

@@ -15,10 +15,7 @@ func (p *page) sagaForms(s *onceward.Saga) (f sagaForms) {
 	if step == nil || !p.may(onceward.ActionResolve) {
 		return f
 	}
-	f.Step, f.Answers = step.Name, []onceward.SagaStepState{onceward.SagaStepDone}
-	if s.Undoing {
-		f.Answers = []onceward.SagaStepState{onceward.SagaStepUndone, onceward.SagaStepKept}
-	}
+	f.Step, f.Answers = step.Name, s.Outcomes()
 	return f
 }
 
