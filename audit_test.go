@@ -15,7 +15,6 @@ import (
 	"github.com/ncruces/go-sqlite3"
 
 	"github.com/onceward/onceward"
-	"github.com/onceward/onceward/internal/testdb"
 	"github.com/onceward/onceward/oncewardtest"
 	"github.com/onceward/onceward/store/postgres"
 	"github.com/onceward/onceward/store/sqlite"
@@ -51,7 +50,7 @@ var tamperings = []tampering{
 		}
 	}},
 	{"postgres", func(t *testing.T) (onceward.Store, func(string)) {
-		dsn := testdb.Postgres(t)
+		dsn := ledgers.Postgres(t)
 		s := opened(t)(postgres.Open(t.Context(), dsn, postgres.Options{}))
 		t.Cleanup(func() { _ = s.Close() })
 		return s, func(sql string) {
@@ -241,7 +240,7 @@ func TestAuditTrailHoldsNoPayloadAndNoSecret(t *testing.T) {
 
 func TestRowBehindAnOpenTransactionIsNeitherSealedNorSkipped(t *testing.T) {
 	t.Parallel()
-	dsn := testdb.Postgres(t)
+	dsn := ledgers.Postgres(t)
 	s := opened(t)(postgres.Open(t.Context(), dsn, postgres.Options{}))
 	t.Cleanup(func() { _ = s.Close() })
 	slow, err := pgx.Connect(t.Context(), dsn)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"runtime"
 	"sync"
@@ -24,7 +25,24 @@ import (
 	"github.com/onceward/onceward/worker"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		if err := ledgers.Close(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = max(code, 1)
+		}
+		os.Exit(code)
+	}))
+}
+
+// ledgers are the schemas of an empty ledger.
+var ledgers = testdb.Pool{Prepare: func(ctx context.Context, dsn string) error {
+	s, err := postgres.Open(ctx, dsn, postgres.Options{})
+	if err != nil {
+		return err
+	}
+	return s.Close()
+}}
 
 // world is what the processes of a test share: a database, a provider, a clock
 // that moves when told. The embedded replica is the process that the test
@@ -72,7 +90,7 @@ var (
 		return onSQLiteAt(filepath.Join(t.TempDir(), "ledger.db")).open(t, now)
 	}}
 	onPostgres = database{"postgres", func(t testing.TB, now func() time.Time) func() onceward.Store {
-		return onPostgresAt(testdb.Postgres(t)).open(t, now)
+		return onPostgresAt(ledgers.Postgres(t)).open(t, now)
 	}}
 )
 

@@ -1,10 +1,12 @@
 // Package testdb gives tests a real PostgreSQL.
 //
-// Two ways, by what the test does to the database:
+// Three ways, by what the test does to the database:
 //
 //   - [Postgres] hands out a fresh schema in a server that is already running
 //     (cmd/withpg starts one around "go test"; make test does it). Cheap; most
 //     tests want this.
+//   - [Pool] hands out schemas whose tables are there already, and empties them
+//     after each test: for suites of hundreds of tests over the same tables.
 //   - [Cluster] starts a server of the test's own, to be stopped, killed and
 //     started again ([Server]). A second or two each.
 //

@@ -40,12 +40,18 @@ const (
 // reason (see testneed).
 func Postgres(tb testing.TB) string {
 	tb.Helper()
+	return freshSchema(tb, around(tb))
+}
+
+// around is the DSN of the server around the tests.
+func around(tb testing.TB) string {
+	tb.Helper()
 	dsn := os.Getenv(EnvDSN)
 	if dsn == "" {
 		testneed.Missing(tb, EnvDSN+" is empty: run make test, which starts a PostgreSQL around the tests, "+
 			"or set it to the postgres:// URL of a server in which schemas may be made and dropped")
 	}
-	return freshSchema(tb, dsn)
+	return dsn
 }
 
 // Cluster starts a server of the test's own, with PostgreSQL settings
@@ -156,7 +162,7 @@ func dropSchema(dsn, schema string, wait time.Duration) error {
 	defer cancel()
 	name := pgx.Identifier{schema}.Sanitize()
 	drop := []string{
-		fmt.Sprintf("SET lock_timeout = %d", wait.Milliseconds()),
+		lockTimeout(wait),
 		"DROP SCHEMA " + name + " CASCADE",
 	}
 	err := execute(ctx, dsn, drop...)
@@ -173,6 +179,11 @@ func dropSchema(dsn, schema string, wait time.Duration) error {
 		WHERE relnamespace = '` + name + `'::regnamespace AND pid <> pg_backend_pid()`
 	err = fmt.Errorf("%w: the test left a transaction open; it was cut off", err)
 	return errors.Join(err, execute(ctx, dsn, append([]string{cut}, drop...)...))
+}
+
+// lockTimeout bounds how long the statements that follow wait for a lock.
+func lockTimeout(wait time.Duration) string {
+	return fmt.Sprintf("SET lock_timeout = %d", wait.Milliseconds())
 }
 
 // execute runs statements on a connection of their own.

@@ -127,3 +127,39 @@ func TestNewestInstalledVersionComesFirst(t *testing.T) {
 		}
 	}
 }
+
+func TestSchemaOfAPoolIsAsPreparedForEachTest(t *testing.T) {
+	t.Parallel()
+	prepared := 0
+	pool := &Pool{Prepare: func(ctx context.Context, dsn string) error {
+		prepared++
+		return execute(ctx, dsn, "CREATE TABLE whose (name text)", "INSERT INTO whose VALUES ('ours')",
+			"CREATE TABLE note (position bigint GENERATED ALWAYS AS IDENTITY, text text)")
+	}}
+	var schema string
+	for _, name := range []string{"first", "second"} {
+		t.Run(name, func(t *testing.T) {
+			conn := connect(t, pool.Postgres(t))
+			if err := conn.QueryRow(t.Context(), "SELECT current_schema()").Scan(&schema); err != nil {
+				t.Fatal(err)
+			}
+			if got := count(t, conn, "SELECT count(*) FROM whose WHERE name = 'ours'"); got != 1 {
+				t.Errorf("%d prepared rows are there, want 1", got)
+			}
+			do(t, conn, "UPDATE whose SET name = 'theirs'")
+			do(t, conn, "INSERT INTO note (text) VALUES ('mine')")
+			if got := count(t, conn, "SELECT position FROM note"); got != 1 {
+				t.Errorf("the first note has position %d, want 1: others were there before", got)
+			}
+		})
+	}
+	if prepared != 1 {
+		t.Errorf("prepared %d times, want once", prepared)
+	}
+	if err := pool.Close(); err != nil {
+		t.Error(err)
+	}
+	if got := count(t, connect(t, Postgres(t)), "SELECT count(*) FROM pg_namespace WHERE starts_with(nspname, $1)", schema); got != 0 {
+		t.Errorf("%d schemas are left", got)
+	}
+}

@@ -31,11 +31,17 @@ func unprepared(t *testing.T, dsn string) string {
 // prepared statement and no setting.
 func TestStoreBehindATransactionPooler(t *testing.T) {
 	t.Parallel()
-	storetest.Run(t, func(t *testing.T) storetest.Opened {
-		direct := testdb.Postgres(t)
-		dsn := unprepared(t, testdb.Bouncer(t, direct))
+	ledgers, poolers := pool(t), sync.Map{} // by schema: each has one pooler for all its tests
+	storetest.Run(t, func(sub *testing.T) storetest.Opened {
+		direct := ledgers.Postgres(sub)
+		through, started := poolers.Load(direct)
+		if !started {
+			through = unprepared(t, testdb.Bouncer(t, direct))
+			poolers.Store(direct, through)
+		}
+		dsn := through.(string)
 		return storetest.Opened{
-			Store:   open(t, dsn, postgres.Options{}),
+			Store:   open(sub, dsn, postgres.Options{}),
 			Again:   func(t *testing.T) onceward.Store { return open(t, dsn, postgres.Options{}) },
 			Journal: func(t *testing.T) [][]store.Entry { return journal(t, direct) },
 		}

@@ -17,18 +17,38 @@ import (
 
 func TestStore(t *testing.T) {
 	t.Parallel()
-	storetest.Run(t, func(t *testing.T) storetest.Opened { return opened(t, postgres.Options{}, testdb.Postgres(t)) })
+	ledgers := pool(t)
+	storetest.Run(t, func(t *testing.T) storetest.Opened { return opened(t, postgres.Options{}, ledgers.Postgres(t)) })
 }
 
 // A store whose transactions are joined through database/sql.
 func TestStoreJoinedThroughDatabaseSQL(t *testing.T) {
 	t.Parallel()
+	ledgers := pool(t)
 	storetest.RunJoins(t, func(t *testing.T) storetest.Opened {
-		dsn := testdb.Postgres(t)
+		dsn := ledgers.Postgres(t)
 		o := opened(t, postgres.Options{}, dsn)
 		o.Begin = func(tb testing.TB) (onceward.Join, func() error, func() error) { return beginSQL(tb, dsn) }
 		return o
 	})
+}
+
+// pool hands out schemas of an empty ledger, until the test with its subtests ends.
+func pool(t *testing.T) *testdb.Pool {
+	t.Helper()
+	p := &testdb.Pool{Prepare: func(ctx context.Context, dsn string) error {
+		s, err := postgres.Open(ctx, dsn, postgres.Options{})
+		if err != nil {
+			return err
+		}
+		return s.Close()
+	}}
+	t.Cleanup(func() {
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return p
 }
 
 // opened is a store on a schema of its own.

@@ -22,11 +22,23 @@ type beneath func(t *testing.T) (handle func(t *testing.T) onceward.Store, advan
 
 func TestStore(t *testing.T) {
 	t.Parallel()
+	ledgers := &testdb.Pool{Prepare: func(ctx context.Context, dsn string) error {
+		s, err := postgres.Open(ctx, dsn, postgres.Options{})
+		if err != nil {
+			return err
+		}
+		return s.Close()
+	}}
+	t.Cleanup(func() {
+		if err := ledgers.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 	storetest.RunRows(t, func(t *testing.T) storetest.Opened {
 		o, _ := opened(t, onMemory)
 		return o
 	})
-	for name, open := range map[string]beneath{"memory": onMemory, "sqlite": onSQLite, "postgres": onPostgres} {
+	for name, open := range map[string]beneath{"memory": onMemory, "sqlite": onSQLite, "postgres": onPostgres(ledgers)} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			storetest.RunSealed(t, func(t *testing.T) (storetest.Opened, func(t *testing.T) onceward.Store) { return opened(t, open) })
@@ -67,12 +79,14 @@ func onSQLite(t *testing.T) (func(t *testing.T) onceward.Store, func(d time.Dura
 	}, func(d time.Duration) { offset.Add(int64(d)) }
 }
 
-func onPostgres(t *testing.T) (func(t *testing.T) onceward.Store, func(d time.Duration)) {
-	dsn := testdb.Postgres(t)
-	return func(t *testing.T) onceward.Store {
-		s, err := postgres.Open(t.Context(), dsn, postgres.Options{})
-		return closed(t, s, err)
-	}, nil
+func onPostgres(ledgers *testdb.Pool) beneath {
+	return func(t *testing.T) (func(t *testing.T) onceward.Store, func(d time.Duration)) {
+		dsn := ledgers.Postgres(t)
+		return func(t *testing.T) onceward.Store {
+			s, err := postgres.Open(t.Context(), dsn, postgres.Options{})
+			return closed(t, s, err)
+		}, nil
+	}
 }
 
 // closed closes a store when the test ends.
