@@ -123,6 +123,16 @@ func TestRule4ProofKeptWhileANewerAttemptRunsDecidesWhenItEnds(t *testing.T) {
 	isState(t, tell(t, op, t0, onceward.AttemptDone{Attempt: 2, Reference: "eff_2"}), onceward.StateNeedsReview)
 }
 
+// What only reads may be answered differently each time: that is no second effect.
+func TestRule4ReadThatTwoAttemptsAnsweredIsNotBroken(t *testing.T) {
+	t.Parallel()
+	op := tell(t, sampleOp(onceward.EffectRead, onceward.StateReady), t0, begin, unknownAt(1, t0), onceward.ResendDue{}, begin, onceward.AttemptDone{Attempt: 2, Reference: "one"})
+	op = tell(t, op, t0, onceward.AttemptDone{Attempt: 1, Reference: "other"})
+	if isState(t, op, onceward.StateSucceeded); op.Broken || op.Reference != "one" {
+		t.Errorf("broken %v, reference %s", op.Broken, op.Reference)
+	}
+}
+
 // Rule 5: terminal states are left only by replay, resolve, compensation, late
 // evidence or the request rule.
 func TestRule5TerminalStaysTerminal(t *testing.T) {
