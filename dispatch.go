@@ -128,6 +128,9 @@ func fieldNames(fields []HeaderField) []string {
 // fence is the last check before the first byte: rule 6 is checked again at the
 // moment of writing.
 func (l *Ledger) fence(op *Operation, lease time.Time) error {
+	if l.detached.Err() != nil {
+		return &Error{Code: CodeLedgerUnavailable, Op: "send attempt", OperationID: op.ID, Message: "the process goes away"}
+	}
 	if !l.opts.Clock.Now().Before(lease) {
 		return &Error{Code: CodeFenceLost, Op: "send attempt", OperationID: op.ID, Message: "the lease has passed"}
 	}

@@ -56,6 +56,9 @@ const FunctionErrorMax = 300
 // functionGrace is how long a function may still run once its process goes away.
 const functionGrace = 5 * time.Second
 
+// stillRunning is the problem of a function that had not returned by then.
+const stillRunning = "still_running"
+
 // Fields of the evidence in which a function's word stands. They are on no wire.
 const (
 	functionFields     = "onceward-function-"
@@ -117,6 +120,9 @@ func (p *functionProvider) Send(ctx context.Context, req *Request, opts SendOpti
 	ev.take(end)
 	ev.EndedAt = p.clock.Now()
 	ev.LastByteAt = ev.EndedAt
+	if end.problem == stillRunning && !opts.NotAfter.IsZero() { // it may yet act until the lease ends
+		ev.LastByteAt = opts.NotAfter.Add(opts.Deadline + p.t.info.Policy.ByteTail)
+	}
 	return ev
 }
 
@@ -143,7 +149,7 @@ func (p *functionProvider) look(ctx context.Context, c *Call) (Outcome, error) {
 type functionEnd struct {
 	out     Outcome
 	err     error
-	problem string // no return at all: "panic", "exited", "still_running"
+	problem string // no return at all: "panic", "exited", stillRunning
 	text    string
 }
 
@@ -174,7 +180,7 @@ func called(ctx context.Context, f func() (Outcome, error)) functionEnd {
 	case end := <-ended:
 		return end
 	case <-time.After(functionGrace):
-		return functionEnd{problem: "still_running", text: "the function went on after its process was told to go away"}
+		return functionEnd{problem: stillRunning, text: "the function went on after its process was told to go away"}
 	}
 }
 
