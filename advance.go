@@ -7,12 +7,16 @@ import (
 
 // Advance does what a due operation needs now: start, probe, re-send, expire,
 // escalate or cancel. It is safe to call at any time, from several processes.
+// ErrFunctionNotHere: it is a function's that this process has not activated.
 func (l *Ledger) Advance(ctx context.Context, id OperationID) error {
 	op, err := l.writer.Read(ctx, id)
 	if err != nil || op == nil {
 		return err
 	}
 	t, err := l.hydrate(ctx, op)
+	if err == nil {
+		err = notHere(t)
+	}
 	if err != nil {
 		return err
 	}

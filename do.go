@@ -13,8 +13,8 @@ import (
 // perform makes one effect and is not repeated inside. It may be called more than
 // once, in attempts of which each has a number of its own, where that is safe by
 // the function's effect class; it is called on a context of its own, which ends
-// with the deadline and not with ctx. An error, a panic and the end of its
-// context are unknown, never failed; NotDone is what surely did not happen.
+// with the deadline and not with ctx. An error, that of its context too, and a
+// panic are unknown, never failed; NotDone is what surely did not happen.
 //
 // CodeInvalidRequest: the tool is no Function, or nobody could perform it. The
 // other errors are Submit's.

@@ -14,7 +14,7 @@ import (
 // budget holds as a contract's does, and every rule of the ledger holds for it.
 //
 // Every process that shares the ledger activates the same functions: one that
-// does not know a function cannot look its effects up.
+// does not know a function can neither perform it nor look its effects up.
 type Function struct {
 	Name           ToolName
 	Description    string
@@ -23,8 +23,9 @@ type Function struct {
 
 	// Policy is what the machine must know. Effect is needed; of the rest what is
 	// zero gets the defaults below. HasProbe is whether Probe is set. Settle counts
-	// from the return of Perform, or from the lease's end where nobody saw it
-	// return; it must cover what the client that Perform uses may still send.
+	// from the return of Perform, or from a deadline after the lease's end where
+	// nobody saw it return; it must cover what the client that Perform uses may still
+	// send. A keyed write is sent again within KeyWindow only.
 	Policy Policy
 	// Key returns the parts of the key (see DeriveKey); nil: the caller gives it.
 	Key func(input []byte) ([]string, error)
@@ -203,9 +204,8 @@ func (t *FunctionTool) version(source []byte) (*FunctionTool, error) {
 		return nil, err
 	}
 	old := *t
-	old.info.Version, old.info.Source, old.info.Policy, old.info.Description, old.info.Approvers = digest.String()[:12], source, s.Policy, s.Description, s.Approvers
-	old.info.KeepResult, old.info.KeepBytes, old.info.KeyRule = s.KeepResult, s.KeepBytes, s.KeyRule
-	old.info.Horizon, old.info.KeepRecord, old.info.KeepTombstone = s.Horizon, s.Record, s.Tombstone
+	old.info.Version, old.info.Source = digest.String()[:12], source
+	s.into(&old.info)
 	old.info.Policy.HasProbe = s.Policy.HasProbe && t.fn.Probe != nil
 	old.volatile, err = pathsOf(s.Volatile)
 	return &old, err

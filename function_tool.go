@@ -95,11 +95,15 @@ func (t *FunctionTool) refuse(by string, err error) error {
 
 // MaterialDigest implements Tool.
 func (t *FunctionTool) MaterialDigest(input []byte, id OperationID) (Digest, []FieldPrint, error) {
+	return functionDigest(t.info.Name, t.volatile, input, id)
+}
+
+func functionDigest(name ToolName, volatile []Path, input []byte, id OperationID) (Digest, []FieldPrint, error) {
 	n, err := ParseJSON(input)
 	if err != nil {
 		return Digest{}, nil, err
 	}
-	return MaterialDigest(t.info.Name, n.AppendWithout(nil, t.volatile)), FieldPrints(id, n, t.volatile), nil
+	return MaterialDigest(name, n.AppendWithout(nil, volatile)), FieldPrints(id, n, volatile), nil
 }
 
 // Secrets implements Tool. ErrCallerGone: nobody is here who could perform it.

@@ -49,7 +49,7 @@ func (l *Ledger) Monitor(ctx context.Context) (looked bool, err error) {
 		if whole == nil || whole.Shredded {
 			continue
 		}
-		if t, err := l.hydrate(ctx, whole); err == nil && l.countable(whole, now) {
+		if t, err := l.hydrate(ctx, whole); err == nil && notHere(t) == nil && l.countable(whole, now) {
 			return true, l.countEffects(ctx, whole, t)
 		}
 	}

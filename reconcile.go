@@ -40,6 +40,9 @@ func oursOf(found []FoundEffect) []string {
 //
 // Crash point: probe.before_send, probe.after_response, probe.before_commit.
 func (l *Ledger) probe(ctx context.Context, op *Operation, t Tool, actor string) (*Operation, ProbeJudgement, error) {
+	if err := notHere(t); err != nil {
+		return op, ProbeJudgement{}, err
+	}
 	if follower, ok := t.(Follower); ok && op.Followed() != nil {
 		stored, err := l.follow(ctx, op, follower, actor)
 		return stored, ProbeJudgement{}, err

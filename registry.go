@@ -2,6 +2,7 @@ package onceward
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -235,7 +236,8 @@ func (r *Registry) Active(name ToolName) (Tool, error) {
 		Hint: "onceward tool list, or GET /v1/tools, shows the names"}
 }
 
-// Version returns one version of a contract, from memory or from the ledger.
+// Version returns one version of a contract, from memory or from the ledger. Of a
+// function that is not activated here it has the rules alone.
 func (r *Registry) Version(ctx context.Context, name ToolName, version string) (Tool, error) {
 	r.mu.RLock()
 	t := r.active[name]
@@ -251,6 +253,9 @@ func (r *Registry) Version(ctx context.Context, name ToolName, version string) (
 		return nil, fmt.Errorf("load contract %s version %s: %w", name, version, err)
 	}
 	if t, err = r.stored(&c); err != nil {
+		if errors.Is(err, ErrFunctionNotHere) {
+			return newAbsentFunction(&c) // not remembered: it may be activated yet
+		}
 		return nil, err
 	}
 	r.mu.Lock()
@@ -281,8 +286,7 @@ func (r *Registry) storedFunction(c *ContractVersion) (Tool, error) {
 	t, ok := r.active[c.Tool].(*FunctionTool)
 	r.mu.RUnlock()
 	if !ok {
-		return nil, &Error{Code: CodeToolNotFound, Op: "find function", Message: fmt.Sprintf("%s is a function, and this process has not activated it", c.Tool),
-			Hint: "activate the same functions in every process that shares the ledger"}
+		return nil, functionNotHere(c.Tool)
 	}
 	return t.version(c.Source)
 }

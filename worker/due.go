@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
 	"time"
@@ -19,6 +20,7 @@ type Due struct {
 	log    *slog.Logger
 	slots  chan struct{} // one token per row that is being advanced
 	shares *shares
+	others strangers
 	work   sync.WaitGroup
 	next   time.Duration // until the earliest due row, as of the last step
 }
@@ -29,6 +31,7 @@ const (
 	dueTake    = 16               // rows taken at once: by so many a share may be passed
 	dueHold    = 30 * time.Second // a taker that dies gives its rows back after this
 	dueLeave   = time.Second      // a row that a newer release wrote is left to others for so long
+	dueStrange = 30 * time.Second // rows of a function that is not activated here are left to others for so long
 	duePollMin = 10 * time.Millisecond
 	duePollMax = time.Second // replicas see each other's due rows at the latest after this
 )
@@ -48,7 +51,7 @@ func (d *Due) Step(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	full := d.shares.full()
+	full := append(d.shares.full(), d.others.left(d.ledger.Now())...)
 	rows, now, err := d.store.TakeDue(ctx, free, dueHold, full...)
 	for range free - len(rows) {
 		<-d.slots
@@ -78,14 +81,22 @@ func (d *Due) Step(ctx context.Context) (bool, error) {
 }
 
 // advance lets the ledger advance a row that was taken at that time. What a newer
-// release wrote is given back at once: a replica of it goes on.
+// release wrote is given back at once: a replica of it goes on. So is what is a
+// function's that is not activated here.
 func (d *Due) advance(ctx context.Context, row onceward.Due, taken time.Time) error {
 	err := d.ledger.Advance(ctx, row.ID)
-	if !onceward.Is(err, onceward.CodeLedgerTooNew) {
+	switch {
+	case onceward.Is(err, onceward.CodeLedgerTooNew):
+		d.log.Info("operation left to a newer replica", "operation", row.ID.String(), "state", row.State.String())
+		row.At = taken.Add(dueLeave)
+	case errors.Is(err, onceward.ErrFunctionNotHere):
+		if d.others.add(onceward.Workload{Tenant: row.Tenant, Tool: row.Tool}, d.ledger.Now().Add(dueStrange)) {
+			d.log.Warn("operations of a tool left to others", "tool", row.Tool, "tenant", row.Tenant, "error", err)
+		}
+		row.At = taken
+	default:
 		return err
 	}
-	d.log.Info("operation left to a newer replica", "operation", row.ID.String(), "state", row.State.String())
-	row.At = taken.Add(dueLeave)
 	return d.store.Reschedule(ctx, row)
 }
 
@@ -109,8 +120,8 @@ func (d *Due) acquire(ctx context.Context) (int, error) {
 	return dueTake, nil
 }
 
-// plan finds out when to look again. Where workloads are full, the earliest due
-// row may be one of theirs: whoever gives a slot back wakes the loop.
+// plan finds out when to look again. Where workloads are full, or left to others, the
+// earliest due row may be one of theirs: whoever gives a slot back wakes the loop.
 func (d *Due) plan(ctx context.Context, full bool) error {
 	d.next = duePollMax
 	if full {
