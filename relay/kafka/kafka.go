@@ -55,6 +55,13 @@ func keyed() wkafka.MarshalerUnmarshaler {
 	})
 }
 
+// rebalanceWithin is how long a group waits for a member that does not join again.
+//
+// Why: sarama gives up a join after Net.ReadTimeout, 30s, and joins as a member anew.
+// Where the group waits longer for one that died while it joined, it waits for the one
+// that was given up, too, and a consumer that crashed twice may never get a message.
+const rebalanceWithin = 20 * time.Second
+
 // SubscriberOptions make a subscriber. Brokers and Group are needed.
 type SubscriberOptions struct {
 	Brokers   []string
@@ -68,6 +75,7 @@ func NewSubscriber(o SubscriberOptions) (message.Subscriber, error) {
 	c := wkafka.DefaultSaramaSubscriberConfig()
 	c.ClientID, c.Consumer.Offsets.Initial = "onceward", sarama.OffsetOldest
 	c.Metadata.Retry.Backoff = 250 * time.Millisecond
+	c.Consumer.Group.Rebalance.Timeout = rebalanceWithin
 	if o.Configure != nil {
 		o.Configure(c)
 	}
