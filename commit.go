@@ -50,6 +50,9 @@ func (l *Ledger) change(ctx context.Context, op *Operation, d decide) (*Operatio
 			}
 			l.carryOut(stored, out)
 			l.wakeSerial(ctx, stored)
+			if op.State.waitsForPerson() && stored.State != op.State {
+				l.sagas.answered(stored.Run)
+			}
 			return stored, nil
 		}
 		if stored == nil {

@@ -272,6 +272,47 @@ func TestRejectedStepUndoesWhatIsDone(t *testing.T) {
 	})
 }
 
+func TestAnswerIsNoticedSoonByAnotherProcessThanTheOneThatSteppedTheSaga(t *testing.T) {
+	t.Parallel()
+	reject := func(t *testing.T, r *replica, op *onceward.Operation) {
+		t.Helper()
+		if _, err := r.ledger.Reject(t.Context(), onceward.LocalPrincipal(), op.ID, op.Digest, "not today"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, answer := range map[string]func(t *testing.T, s *sagaWorld, other *replica, loop *worker.Sagas, op *onceward.Operation){
+		"it died, and is started again": func(t *testing.T, s *sagaWorld, _ *replica, _ *worker.Sagas, op *onceward.Operation) {
+			reject(t, s.replica, op)
+			s.reopen()
+		},
+		"another one takes the answer": func(t *testing.T, s *sagaWorld, other *replica, loop *worker.Sagas, op *onceward.Operation) {
+			reject(t, other, op)
+			if _, err := loop.Step(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inSagaWorld(t, func(t *testing.T, s *sagaWorld) {
+				other := s.another()
+				loop := worker.NewSagas(other.ledger)
+				if _, err := loop.Step(t.Context()); err != nil { // it has looked at what there was
+					t.Fatal(err)
+				}
+				r := sagaOrder()
+				r.Steps[2].Kind = onceward.SagaConfirmFirst
+				id := s.start(r).ID
+				s.turnOver()
+				s.later(10*time.Minute, 5*time.Minute) // it is looked at seldom by now
+				answer(t, s, other, loop, s.wantOperation(s.saga(id).Step("send").Operation, onceward.StateAwaitingApproval))
+				s.later(30*time.Second, 2*time.Second)
+				s.wantSaga(id, onceward.SagaCompensated, "stock.reserve", "card.charge", "card.refund", "stock.release")
+			})
+		})
+	}
+}
+
 func TestUnknownStepStopsTheLineUntilItIsSettled(t *testing.T) {
 	t.Parallel()
 	inSagaWorld(t, func(t *testing.T, s *sagaWorld) {

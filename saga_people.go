@@ -20,7 +20,7 @@ func (l *Ledger) CancelSaga(ctx context.Context, p Principal, id SagaID, reason 
 			return nil, nil
 		}
 		s.Cancelled = true
-		s.turn("cancelled by " + p.String() + ": " + reason)
+		s.turn("cancelled by " + p.String() + behindColon(reason))
 		s.State, s.Note = s.going(), ""
 		return &AuditEvent{Action: AuditSagaCancelled, Reason: reason}, nil
 	})

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -27,6 +28,7 @@ type movedSagas struct {
 	known  map[RunID]struct{}
 	moved  map[SagaID]struct{}
 	signal chan struct{}
+	looked atomic.Bool // at what other processes left
 }
 
 func newMovedSagas() movedSagas {
@@ -57,6 +59,17 @@ func (m *movedSagas) tell(label string) {
 	_, ok = m.known[run]
 	m.mu.Unlock()
 	if ok {
+		m.poke(SagaID(run))
+	}
+}
+
+// answered notes that a person's answer moved an operation of a run. The saga, if it is
+// one, may be known to other processes only: one that stepped it once, or died.
+func (m *movedSagas) answered(label string) {
+	if !strings.HasPrefix(label, runIDPrefix) {
+		return
+	}
+	if run, ok := runOf(label); ok {
 		m.poke(SagaID(run))
 	}
 }
@@ -92,8 +105,17 @@ func (l *Ledger) NextSaga(ctx context.Context) (in time.Duration, ok bool, err e
 }
 
 // StepSagas advances the sagas whose time has come, side by side, so that their
-// claims share commits. It says whether there were any.
+// claims share commits. It says whether there were any. The first step of a process
+// looks at each that has not ended.
 func (l *Ledger) StepSagas(ctx context.Context) (worked bool, err error) {
+	// Why: what a process has not seen it is not told of, and what the one before was
+	// told of is lost with it. A saga that waits for a person would be looked at late.
+	if !l.sagas.looked.Load() {
+		if err := l.store.HastenSagas(ctx, sagaHold); err != nil {
+			return false, err
+		}
+		l.sagas.looked.Store(true)
+	}
 	now := l.clock.now()
 	for _, id := range l.sagas.take() {
 		if err := l.store.RescheduleSaga(ctx, id, 0, now); err != nil {

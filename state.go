@@ -52,6 +52,18 @@ func (s State) Terminal() bool {
 	return false
 }
 
+// waitsForPerson reports whether the operation goes on by a person's word: an approval,
+// a resolution, a replay.
+func (s State) waitsForPerson() bool {
+	switch s {
+	case StateAwaitingApproval, StateNeedsReview, StateAbandoned, StateFailed:
+		return true
+	case StateReady, StateEffectPending, StateOutcomeUnknown, StateSucceeded, StateCancelled, StateCompensated:
+		return false
+	}
+	return false
+}
+
 // ParseState returns the state of that name, or an Error with CodeInvalidRequest.
 func ParseState(name string) (State, error) {
 	for _, s := range AllStates {

@@ -97,6 +97,19 @@ func (s *Store) RescheduleSaga(ctx context.Context, id onceward.SagaID, revision
 	})
 }
 
+// HastenSagas brings forward what comes up later; see [onceward.SagaStore].
+func (s *Store) HastenSagas(ctx context.Context, after time.Duration) error {
+	return s.write(ctx, "hasten sagas", func(d *data) error {
+		now := d.now()
+		for _, k := range d.sagas {
+			if k.next.After(now.Add(after)) {
+				k.next = store.Stored(now)
+			}
+		}
+		return nil
+	})
+}
+
 // CountSagas counts those that have not ended; see [onceward.SagaStore].
 func (s *Store) CountSagas(ctx context.Context) (counts []onceward.SagaCount, err error) {
 	err = s.read(ctx, "count sagas", func(d *data) error {

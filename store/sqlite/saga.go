@@ -151,6 +151,17 @@ func (s *Store) RescheduleSaga(ctx context.Context, id onceward.SagaID, revision
 	})
 }
 
+// HastenSagas brings forward what comes up later; see [onceward.SagaStore].
+func (s *Store) HastenSagas(ctx context.Context, after time.Duration) error {
+	return s.write(ctx, "hasten sagas", func(c *conn) error {
+		now := s.now()
+		return c.exec(`UPDATE sagas SET next_at = ?1 WHERE next_at > ?2`, func(b *binder) {
+			b.time(now)
+			b.time(now.Add(after))
+		})
+	})
+}
+
 // CountSagas counts those that have not ended; see [onceward.SagaStore].
 func (s *Store) CountSagas(ctx context.Context) (counts []onceward.SagaCount, err error) {
 	err = s.readRaw(ctx, "count sagas", func(c *conn) error {

@@ -15,6 +15,7 @@ var sagas = []situation{
 	{"OpenSagasAreCounted", openSagasCounted},
 	{"DueSagaIsTakenOnce", dueSagaTaken},
 	{"SagaIsRescheduledAtItsRevision", sagaRescheduled},
+	{"SagaThatComesUpLateIsHastened", sagaHastened},
 	{"SagaGoesWithItsRun", sagaGoesWithItsRun},
 }
 
@@ -123,6 +124,25 @@ func dueSagaTaken(f *fixture) {
 	f.equal("its revision", due.Revision, stored.Revision)
 	if !stored.NextAt.After(f.origin) {
 		f.Fatalf("it comes up at %s", stored.NextAt)
+	}
+}
+
+func sagaHastened(f *fixture) {
+	late, soon, ended := f.newSaga("late"), f.newSaga("soon"), f.newSaga("ended")
+	late.NextAt, soon.NextAt = f.origin.Add(time.Hour), f.origin.Add(time.Minute)
+	for _, s := range []onceward.Saga{late, soon, ended} {
+		f.putSaga(s)
+	}
+	f.must(f.other.HastenSagas(f.ctx, 30*time.Minute))
+	next, now, err := f.other.NextSaga(f.ctx)
+	f.must(err)
+	if next.After(now) {
+		f.Errorf("the one that is late comes up at %s, after %s", next, now)
+	}
+	for _, s := range []onceward.Saga{soon, ended} {
+		stored, err := f.Store.LoadSaga(f.ctx, s.ID)
+		f.must(err)
+		f.equal("when "+string(s.Key)+" comes up", s.NextAt, stored.NextAt)
 	}
 }
 
