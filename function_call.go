@@ -20,19 +20,25 @@ type Call struct {
 	Reference   string // of the effect, as far as it is known
 	TraceParent string
 
-	check func() error
+	check func() error // nil: nothing is in its way
 }
 
 func callOf(op *Operation) *Call {
 	return &Call{Attempt: AttemptID{op.ID, op.Attempt()}, Tenant: op.Tenant, Tool: op.Tool, Key: op.Key, ProviderKey: op.ProviderKey, Input: op.Input, Reference: op.Reference,
-		TraceParent: op.TraceParent, check: func() error { return nil }}
+		TraceParent: op.TraceParent}
 }
 
 // Check says, directly before the effect, whether it may still be made: nil, or
 // why not (the lease has passed, the tool is paused). It was asked before the
 // function was called; one that takes long before its effect asks again, and
-// returns NotDone for what it did not do.
-func (c *Call) Check() error { return c.check() }
+// returns NotDone for what it did not do. A Call that no ledger made, as a test of
+// the function's own, may always.
+func (c *Call) Check() error {
+	if c.check == nil {
+		return nil
+	}
+	return c.check()
+}
 
 // Outcome is what a function knows after an attempt. The zero value, without an
 // error beside it, is done.

@@ -482,6 +482,13 @@ func TestAFunctionAsksWhetherItMayStillAct(t *testing.T) {
 	}, func(f *onceward.Function) { f.Probe = nil })
 }
 
+func TestACallThatNoLedgerMadeMayAct(t *testing.T) {
+	t.Parallel()
+	if err := (&onceward.Call{Input: []byte(`{}`)}).Check(); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestAFunctionThatContradictsItselfIsRefused(t *testing.T) {
 	t.Parallel()
 	b := &books{effects: map[string][]string{}}

@@ -51,8 +51,8 @@ func (m *Middleware) Work(ctx context.Context, job *rivertype.JobRow, work func(
 		return work(ctx)
 	}
 	in.Wait = cmp.Or(in.Wait, onceward.MaxWait)
-	a, err := m.Ledger.Do(ctx, in, func(within context.Context, _ *onceward.Call) (onceward.Outcome, error) {
-		err := work(both{within, ctx})
+	a, err := m.Ledger.Do(ctx, in, func(within context.Context, c *onceward.Call) (onceward.Outcome, error) {
+		err := work(both{context.WithValue(within, callKey{}, c), ctx})
 		var none NotDone
 		if errors.As(err, &none) {
 			return none.Outcome, nil
@@ -70,6 +70,16 @@ func (m *Middleware) Work(ctx context.Context, job *rivertype.JobRow, work func(
 		return river.JobCancel(fmt.Errorf("operation %s is %s: %s", op.ID, op.State, op.Failure.Message))
 	}
 	return river.JobSnooze(max(a.RetryAfter, time.Second))
+}
+
+type callKey struct{}
+
+// CallOf is the attempt that a worker is called in: its ProviderKey is for whoever
+// takes a key, and its Check says whether the effect may still be made. nil: the
+// job is no operation.
+func CallOf(ctx context.Context) *onceward.Call {
+	c, _ := ctx.Value(callKey{}).(*onceward.Call)
+	return c
 }
 
 // both ends with the attempt, and has the values of the job.

@@ -2,6 +2,7 @@ package river_test
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync/atomic"
 	"testing"
@@ -36,7 +37,10 @@ type shipper struct {
 	parcels *enginetest.Parcels
 }
 
-func (s *shipper) Work(_ context.Context, job *river.Job[ship]) error {
+func (s *shipper) Work(ctx context.Context, job *river.Job[ship]) error {
+	if call := onceriver.CallOf(ctx); call == nil || call.ProviderKey == "" {
+		return errors.New("it is in no attempt")
+	}
 	return s.parcels.Send(job.Args.Order)
 }
 
