@@ -101,7 +101,7 @@ func (o *Operation) outlived(info *ToolInfo, at time.Time) bool {
 
 // retireTogether is how many records are slimmed side by side, and so by one
 // commit: enough to be done with millions in an hour, few beside what is served.
-const retireTogether = 8
+const retireTogether = 16
 
 // slimAll makes records tombstones, and returns how many. What one of them met
 // keeps the others from nothing.

@@ -23,8 +23,9 @@ func main() {
 	b := bench{}
 	flag.IntVar(&b.rows, "rows", 10_000_000, "operations whose time is over")
 	flag.IntVar(&b.callers, "c", 16, "concurrent callers")
-	flag.DurationVar(&b.alone, "t", 15*time.Second, "time of serving alone, before and after")
-	flag.DurationVar(&b.most, "most", 0, "end the compaction after this time, if it is not done; 0: let it end")
+	flag.DurationVar(&b.alone, "t", 15*time.Second, "time of each turn of serving alone")
+	flag.DurationVar(&b.turn, "turn", time.Minute, "time of each turn of serving beside the compaction")
+	flag.DurationVar(&b.most, "most", 0, "end after this time, if the walk is not over; 0: let it end")
 	flag.StringVar(&b.dsn, "postgres", "", "postgres:// URL of an empty database; empty: SQLite")
 	flag.StringVar(&b.dir, "dir", "", "folder for the SQLite file; empty: a temporary one")
 	flag.BoolVar(&b.filled, "filled", false, "the ledger holds the operations of an earlier run")
@@ -38,7 +39,8 @@ func main() {
 // bench is one run.
 type bench struct {
 	rows, callers int
-	alone, most   time.Duration
+	alone, turn   time.Duration
+	most          time.Duration
 	dsn, dir      string
 	filled        bool
 
@@ -132,38 +134,57 @@ func (b *bench) ended(n int, at time.Time) onceward.Operation {
 	return op
 }
 
+// measure serves alone and beside the compaction by turns, so that both see the
+// same machine, until the walk is over.
 func (b *bench) measure(ctx context.Context) error {
-	before, err := b.serve(ctx, func() error { <-time.After(b.alone); return nil })
+	var alone, beside []time.Duration
+	var slimmed int
+	var took time.Duration
+	walk := walk{ledger: b.ledger}
+	for most := time.Now().Add(b.most); !walk.over && (b.most == 0 || time.Now().Before(most)); {
+		calls, err := b.serve(ctx, func() error { <-time.After(b.alone); return nil })
+		if err != nil {
+			return err
+		}
+		alone = append(alone, calls...)
+		began, n := time.Now(), 0
+		if calls, err = b.serve(ctx, func() (err error) { n, err = walk.goOn(ctx, b.turn); return err }); err != nil {
+			return err
+		}
+		beside, slimmed, took = append(beside, calls...), slimmed+n, took+time.Since(began)
+		fmt.Printf("%d slimmed, %.0f a second\n", slimmed, float64(n)/time.Since(began).Seconds())
+	}
+	calls, err := b.serve(ctx, func() error { <-time.After(b.alone); return nil })
 	if err != nil {
 		return err
 	}
-	slimmed, began := 0, time.Now()
-	during, err := b.serve(ctx, func() (err error) { slimmed, err = b.compact(ctx); return err })
-	if err != nil {
-		return err
-	}
-	took := time.Since(began)
-	after, err := b.serve(ctx, func() error { <-time.After(b.alone); return nil })
-	if err != nil {
-		return err
-	}
-	alone := append(append([]time.Duration{}, before...), after...)
+	alone = append(alone, calls...)
 	slices.Sort(alone)
-	fmt.Printf("serving, before  %s\nserving, after   %s\nserving, during  %s\n", figures(before), figures(after), figures(during))
-	fmt.Printf("compacted %d of %d in %s, %.0f a second\n", slimmed, b.rows, took.Round(time.Second), float64(slimmed)/took.Seconds())
-	fmt.Printf("p99 during / p99 alone = %.2f (p50 %.2f)\n", float64(at(during, 0.99))/float64(at(alone, 0.99)), float64(at(during, 0.5))/float64(at(alone, 0.5)))
+	slices.Sort(beside)
+	fmt.Printf("serving, alone   %s\nserving, beside  %s\n", figures(alone), figures(beside))
+	fmt.Printf("compacted %d of %d in %s, %.0f a second; the walk is over: %t\n", slimmed, b.rows, took.Round(time.Second), float64(slimmed)/took.Seconds(), walk.over)
+	fmt.Printf("p99 beside / p99 alone = %.2f (p50 %.2f)\n", float64(at(beside, 0.99))/float64(at(alone, 0.99)), float64(at(beside, 0.5))/float64(at(alone, 0.5)))
 	return nil
 }
 
-func (b *bench) compact(ctx context.Context) (slimmed int, err error) {
-	began := time.Now()
-	for from := (onceward.Cursor{}); ; {
-		next, n, err := b.ledger.RetireStep(ctx, from, worker.RetireBatch)
-		slimmed += n
-		if from = next; err != nil || next == (onceward.Cursor{}) || b.most > 0 && time.Since(began) > b.most {
+// walk is a walk over the whole ledger.
+type walk struct {
+	ledger *onceward.Ledger
+	from   onceward.Cursor
+	over   bool
+}
+
+// goOn walks for a while, and returns how many were slimmed.
+func (w *walk) goOn(ctx context.Context, turn time.Duration) (slimmed int, err error) {
+	for end := time.Now().Add(turn); !w.over && time.Now().Before(end); {
+		next, n, err := w.ledger.RetireStep(ctx, w.from, worker.RetireBatch)
+		if err != nil {
 			return slimmed, err
 		}
+		slimmed += n
+		w.from, w.over = next, next == onceward.Cursor{}
 	}
+	return slimmed, nil
 }
 
 // serve lets the callers work as long as work lasts, and returns how long their

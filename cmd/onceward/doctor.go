@@ -74,6 +74,7 @@ func examine(ctx context.Context, cfg config) (checks []check, worst int) {
 		worst = exitUnreachable
 	} else {
 		add(check{Name: "ledger", Status: "ok", Detail: "opens, and its schema is this version's"})
+		examineFile(cfg.DB, add)
 		worst = examineStore(ctx, s, add)
 		if code := examineInForce(ctx, s, cfg.Contracts, add); worst == exitDone {
 			worst = code

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/url"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -69,8 +70,28 @@ func reach(ctx context.Context, origin string) error {
 	return conn.Close()
 }
 
-// readableByAll are the rights of a file that every account may use.
-const readableByAll fs.FileMode = 0o007
+// forAll are the rights of a file that every account may use.
+const forAll fs.FileMode = 0o007
+
+// openToAll reports whether every account of the machine may use a file, as far as
+// its mode tells: on Windows it tells nothing.
+func openToAll(path string) (mode fs.FileMode, open bool) {
+	info, err := os.Stat(path)
+	if err != nil || runtime.GOOS == "windows" {
+		return 0, false
+	}
+	return info.Mode().Perm(), info.Mode().Perm()&forAll != 0
+}
+
+// examineFile asks who may use the file of an SQLite ledger.
+func examineFile(db string, add func(check)) {
+	if strings.Contains(db, "://") {
+		return
+	}
+	if mode, open := openToAll(strings.TrimPrefix(db, "sqlite:")); open {
+		add(check{Name: "ledger", Status: "warning", Detail: fmt.Sprintf("every account of this machine may use its file (mode %04o)", mode), Fix: "chmod o= on the file, and on those of its name with -wal and -shm"})
+	}
+}
 
 // examineSecrets asks who may read the files in which secrets stand. That they are
 // there, the load of the contracts has found out.
@@ -85,8 +106,8 @@ func examineSecrets(tools []*contract.Tool, add func(check)) {
 			}
 			names[name] = true
 			files++
-			if info, err := os.Stat(path); err == nil && info.Mode().Perm()&readableByAll != 0 {
-				add(check{Name: "secrets", Status: "warning", Detail: fmt.Sprintf("every account of this machine may use the file of %s (mode %04o)", name, info.Mode().Perm()),
+			if mode, open := openToAll(path); open {
+				add(check{Name: "secrets", Status: "warning", Detail: fmt.Sprintf("every account of this machine may use the file of %s (mode %04o)", name, mode),
 					Fix: "chmod o= on the file that " + name + "_FILE names"})
 			}
 		}
