@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"github.com/onceward/onceward/internal/proctest"
 	"github.com/onceward/onceward/internal/simprovider"
 	"github.com/onceward/onceward/internal/testdb"
+	"github.com/onceward/onceward/store/postgres"
 )
 
 // victim is one write whose server dies.
@@ -29,8 +31,17 @@ var victims = []victim{
 // ledgers are the kinds of ledgers that a server is killed on; each opens a new one.
 var ledgers = map[string]func(*testing.T) string{
 	"sqlite":   func(t *testing.T) string { return sqliteLedger(t) },
-	"postgres": func(t *testing.T) string { return testdb.Postgres(t) },
+	"postgres": func(t *testing.T) string { return migrated.Postgres(t) },
 }
+
+// migrated are PostgreSQL schemas of an empty ledger.
+var migrated = testdb.Pool{Prepare: func(ctx context.Context, dsn string) error {
+	s, err := postgres.Open(ctx, dsn, postgres.Options{})
+	if err != nil {
+		return err
+	}
+	return s.Close()
+}}
 
 // atPointsOf runs a situation for each crash point of a family on each kind of
 // ledger, side by side.

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"flag"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -33,12 +34,17 @@ func TestMain(m *testing.M) {
 	testscript.Main(cleaning{m}, map[string]func(){"onceward": main})
 }
 
-// cleaning removes what the process tests built.
+// cleaning removes what the process tests built and made.
 type cleaning struct{ *testing.M }
 
 func (c cleaning) Run() int {
 	defer proctest.Remove()
-	return c.M.Run()
+	code := c.M.Run()
+	if err := migrated.Close(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = max(code, 1)
+	}
+	return code
 }
 
 // TestScripts runs one behaviour a file, on the real program.

@@ -128,14 +128,19 @@ func TestNewestInstalledVersionComesFirst(t *testing.T) {
 	}
 }
 
-func TestSchemaOfAPoolIsAsPreparedForEachTest(t *testing.T) {
-	t.Parallel()
-	prepared := 0
-	pool := &Pool{Prepare: func(ctx context.Context, dsn string) error {
-		prepared++
+// aPool prepares a table with a row, and one without.
+func aPool() (pool *Pool, prepared *int) {
+	prepared = new(int)
+	return &Pool{Prepare: func(ctx context.Context, dsn string) error {
+		*prepared++
 		return execute(ctx, dsn, "CREATE TABLE whose (name text)", "INSERT INTO whose VALUES ('ours')",
 			"CREATE TABLE note (position bigint GENERATED ALWAYS AS IDENTITY, text text)")
-	}}
+	}}, prepared
+}
+
+func TestSchemaOfAPoolIsAsPreparedForEachTest(t *testing.T) {
+	t.Parallel()
+	pool, prepared := aPool()
 	var schema string
 	for _, name := range []string{"first", "second"} {
 		t.Run(name, func(t *testing.T) {
@@ -153,13 +158,43 @@ func TestSchemaOfAPoolIsAsPreparedForEachTest(t *testing.T) {
 			}
 		})
 	}
-	if prepared != 1 {
-		t.Errorf("prepared %d times, want once", prepared)
+	if *prepared != 1 {
+		t.Errorf("prepared %d times, want once", *prepared)
 	}
 	if err := pool.Close(); err != nil {
 		t.Error(err)
 	}
 	if got := count(t, connect(t, Postgres(t)), "SELECT count(*) FROM pg_namespace WHERE starts_with(nspname, $1)", schema); got != 0 {
 		t.Errorf("%d schemas are left", got)
+	}
+}
+
+func TestWhatATestLeavesInASchemaOfAPoolIsReportedAndReachesNoOther(t *testing.T) {
+	t.Parallel()
+	pool, prepared := aPool()
+	pool.wait = 100 * time.Millisecond
+	for name, leave := range map[string]func(conn *pgx.Conn){
+		"a table": func(conn *pgx.Conn) { do(t, conn, "CREATE TABLE mine (text text)") },
+		"a transaction": func(conn *pgx.Conn) {
+			do(t, conn, "BEGIN")
+			do(t, conn, "INSERT INTO note (text) VALUES ('late')")
+		},
+	} {
+		dsn := around(t)
+		s, err := pool.take(t.Context(), dsn, t.Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		scoped, err := withSearchPath(dsn, s.schema)
+		if err != nil {
+			t.Fatal(err)
+		}
+		leave(connect(t, scoped))
+		if err := pool.giveBack(s); err == nil {
+			t.Errorf("%s was left, and nobody is told", name)
+		}
+	}
+	if len(pool.idle) != 0 || *prepared != 2 {
+		t.Errorf("%d schemas are handed out again", len(pool.idle))
 	}
 }
