@@ -141,7 +141,7 @@ func (b *bench) measure(ctx context.Context) error {
 	var slimmed int
 	var took time.Duration
 	walk := walk{ledger: b.ledger}
-	for most := time.Now().Add(b.most); !walk.over && (b.most == 0 || time.Now().Before(most)); {
+	for end := time.Now().Add(b.most); !walk.over && (b.most == 0 || time.Now().Before(end)); {
 		calls, err := b.serve(ctx, func() error { <-time.After(b.alone); return nil })
 		if err != nil {
 			return err

@@ -83,13 +83,21 @@ func openToAll(path string) (mode fs.FileMode, open bool) {
 	return info.Mode().Perm(), info.Mode().Perm()&forAll != 0
 }
 
-// examineFile asks who may use the file of an SQLite ledger.
+// examineFile asks who may use the files of an SQLite ledger.
 func examineFile(db string, add func(check)) {
 	if strings.Contains(db, "://") {
 		return
 	}
-	if mode, open := openToAll(strings.TrimPrefix(db, "sqlite:")); open {
-		add(check{Name: "ledger", Status: "warning", Detail: fmt.Sprintf("every account of this machine may use its file (mode %04o)", mode), Fix: "chmod o= on the file, and on those of its name with -wal and -shm"})
+	const mayWrite fs.FileMode = 0o002
+	// No row stands in the index of the log, -shm: who may only read it learns nothing.
+	for _, f := range []struct {
+		suffix string
+		rights fs.FileMode
+	}{{"", forAll}, {"-wal", forAll}, {"-shm", mayWrite}} {
+		path := strings.TrimPrefix(db, "sqlite:") + f.suffix
+		if mode, open := openToAll(path); open && mode&f.rights != 0 {
+			add(check{Name: "ledger", Status: "warning", Detail: fmt.Sprintf("its mode lets every account of this machine use %s (%04o)", path, mode), Fix: "chmod o= " + path})
+		}
 	}
 }
 
@@ -107,7 +115,7 @@ func examineSecrets(tools []*contract.Tool, add func(check)) {
 			names[name] = true
 			files++
 			if mode, open := openToAll(path); open {
-				add(check{Name: "secrets", Status: "warning", Detail: fmt.Sprintf("every account of this machine may use the file of %s (mode %04o)", name, mode),
+				add(check{Name: "secrets", Status: "warning", Detail: fmt.Sprintf("its mode lets every account of this machine use the file of %s (%04o)", name, mode),
 					Fix: "chmod o= on the file that " + name + "_FILE names"})
 			}
 		}
