@@ -95,11 +95,13 @@ type DataKeyStore interface {
 type KeyRotation struct {
 	Masters []string // the first of them wraps
 	Rotated int      // data keys that were wrapped anew just now
+	More    bool     // others are left: do it again
 	Uses    []MasterUse
 }
 
-// RotateKeys wraps every data key by the first master key. What the data keys
-// encrypt is not touched, and everything goes on meanwhile. Doing it again changes
+// RotateKeys wraps data keys by the first master key, some thousands at a time, so
+// that nobody waits for an answer without end. What the data keys encrypt is not
+// touched, and everything goes on meanwhile. Doing it again goes on, or changes
 // nothing; once no data key is wrapped by a master key any more, it can go.
 func (l *Ledger) RotateKeys(ctx context.Context, p Principal) (*KeyRotation, error) {
 	if err := Authorize(p, ActionManageKeys); err != nil {
@@ -110,9 +112,9 @@ func (l *Ledger) RotateKeys(ctx context.Context, p Principal) (*KeyRotation, err
 	}
 	r := &KeyRotation{Masters: l.opts.Sealer.Masters()}
 	var err error
-	for more := true; more && err == nil; {
+	for step := 0; step < rotateSteps && (step == 0 || r.More) && err == nil; step++ {
 		var n int
-		n, more, err = l.opts.Sealer.Rotate(ctx, rotateBatch)
+		n, r.More, err = l.opts.Sealer.Rotate(ctx, rotateBatch)
 		r.Rotated += n
 	}
 	if r.Rotated > 0 { // as far as it came
@@ -127,8 +129,11 @@ func (l *Ledger) RotateKeys(ctx context.Context, p Principal) (*KeyRotation, err
 	return r, nil
 }
 
-// rotateBatch is how many data keys are wrapped anew in a step.
-const rotateBatch = 500
+// Limits of one call of RotateKeys.
+const (
+	rotateBatch = 500 // data keys of a step
+	rotateSteps = 10
+)
 
 // MasterKeys says which master keys this process has, and which the ledger's data
 // keys are wrapped by.

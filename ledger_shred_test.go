@@ -166,6 +166,20 @@ func TestARotationThatIsCutIsNotedAsFarAsItCame(t *testing.T) {
 	w.notedBecause(onceward.AuditKeysRotated, "")
 }
 
+// endlessSealer has always more to rotate.
+type endlessSealer struct{ onceward.Sealer }
+
+func (endlessSealer) Rotate(_ context.Context, limit int) (int, bool, error) { return limit, true, nil }
+
+func TestARotationOfVeryManyKeysAnswersWhileMoreAreLeft(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, encrypted(onceward.EffectUnsafeWrite), sealing(t, ring(t, sealed.NewMasterKey())), func(o *onceward.Options) { o.Sealer = endlessSealer{o.Sealer} })
+	r, err := w.ledger.RotateKeys(t.Context(), onceward.LocalPrincipal())
+	if err != nil || !r.More || r.Rotated == 0 {
+		t.Fatalf("the rotation gives %+v, %v", r, err)
+	}
+}
+
 func TestMasterKeysAreRotatedWhileTheLedgerServes(t *testing.T) {
 	t.Parallel()
 	older, newer := sealed.NewMasterKey(), sealed.NewMasterKey()
@@ -174,7 +188,7 @@ func TestMasterKeysAreRotatedWhileTheLedgerServes(t *testing.T) {
 		both := w.another(sealing(t, ring(t, newer, older)))
 		b := w.ask(`{"id":"b","who":"bob"}`) // by the process that has the old one only
 		r, err := both.ledger.RotateKeys(t.Context(), onceward.LocalPrincipal())
-		if err != nil || r.Rotated != 3 || len(r.Uses) != 1 || r.Uses[0].Master != r.Masters[0] {
+		if err != nil || r.Rotated != 3 || r.More || len(r.Uses) != 1 || r.Uses[0].Master != r.Masters[0] {
 			t.Fatalf("the rotation gives %+v, %v", r, err)
 		}
 		if r, err = both.ledger.RotateKeys(t.Context(), onceward.LocalPrincipal()); err != nil || r.Rotated != 0 {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/url"
 	"os"
@@ -133,11 +134,23 @@ func newKeyRotate() *cobra.Command {
 		Long: "What the data keys encrypt is not touched. Once no data key is wrapped by an old master key any more, and no backup that\n" +
 			"needs it is wanted, take it out of the key file and destroy it: what was shredded before is then out of reach of old backups, too.",
 		RunE: func(c *cobra.Command, _ []string) error {
-			var answer httpapi.RotationAnswer
-			if done, err := ask(c, "POST", "/v1/keys/rotate", nil, &answer); err != nil || done {
-				return err
+			answer, rotated := httpapi.RotationAnswer{More: true}, 0
+			for answer.More {
+				answer = httpapi.RotationAnswer{}
+				if _, err := asked(c, "POST", "/v1/keys/rotate", nil, &answer); err != nil {
+					return err
+				}
+				rotated += answer.Rotated
 			}
-			fmt.Fprintf(c.OutOrStdout(), "%d data keys wrapped anew by %s\n", answer.Rotated, strings.Join(answer.Masters[:min(1, len(answer.Masters))], ""))
+			answer.Rotated = rotated
+			if wantsJSON(c) {
+				body, err := json.Marshal(&answer)
+				if err != nil {
+					return err
+				}
+				return printJSON(c.OutOrStdout(), body)
+			}
+			fmt.Fprintf(c.OutOrStdout(), "%d data keys wrapped anew by %s\n", rotated, strings.Join(answer.Masters[:min(1, len(answer.Masters))], ""))
 			printUses(c, answer.Uses)
 			return nil
 		},

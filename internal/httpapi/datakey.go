@@ -33,8 +33,9 @@ type KeyList struct {
 
 // RotationAnswer is what a rotation did.
 type RotationAnswer struct {
-	Masters []string    `json:"masters" doc:"The first of them wraps every data key now."`
+	Masters []string    `json:"masters" doc:"The first of them wraps every data key now, unless there are more."`
 	Rotated int         `json:"rotated" doc:"Data keys that were wrapped anew just now."`
+	More    bool        `json:"more" doc:"Others are left: ask again."`
 	Uses    []MasterUse `json:"uses"`
 }
 
@@ -63,8 +64,8 @@ var keyRoutes = []route{
 	},
 	{
 		Method: http.MethodPost, Path: "/v1/keys/rotate", Name: "rotateKeys", handle: rotateKeys, Action: onceward.ActionManageKeys,
-		Summary: "Wrap every data key by the server's first master key, while everything goes on. Doing it again changes nothing.",
-		Answers: []answer{{http.StatusOK, RotationAnswer{}, "They are."}}, Refusals: []onceward.Code{onceward.CodeKeysMissing},
+		Summary: "Wrap data keys by the server's first master key, some thousands at a time, while everything goes on. Once none is left, doing it again changes nothing.",
+		Answers: []answer{{http.StatusOK, RotationAnswer{}, "They are, or some are, and there are more."}}, Refusals: []onceward.Code{onceward.CodeKeysMissing},
 	},
 	{
 		Method: http.MethodPost, Path: "/v1/subjects/shred", Name: "shredSubject", handle: shredSubject, Action: onceward.ActionShred,
@@ -121,7 +122,7 @@ func rotateKeys(c *call) error {
 	if err != nil {
 		return err
 	}
-	writeJSON(c.w, http.StatusOK, mediaJSON, &RotationAnswer{Masters: r.Masters, Rotated: r.Rotated, Uses: masterUses(r.Uses)})
+	writeJSON(c.w, http.StatusOK, mediaJSON, &RotationAnswer{Masters: r.Masters, Rotated: r.Rotated, More: r.More, Uses: masterUses(r.Uses)})
 	return nil
 }
 

@@ -1164,8 +1164,10 @@ export interface ReviewPage {
 }
 
 export interface RotationAnswer {
-  /** The first of them wraps every data key now. */
+  /** The first of them wraps every data key now, unless there are more. */
   masters: string[];
+  /** Others are left: ask again. */
+  more: boolean;
   /** Data keys that were wrapped anew just now. */
   rotated: number;
   uses: MasterUse[];
