@@ -50,9 +50,6 @@ func (l *Ledger) change(ctx context.Context, op *Operation, d decide) (*Operatio
 			}
 			l.carryOut(stored, out)
 			l.wakeSerial(ctx, stored)
-			if op.State.waitsForPerson() && stored.State != op.State {
-				l.sagas.answered(stored.Run)
-			}
 			return stored, nil
 		}
 		if stored == nil {
@@ -101,6 +98,9 @@ func (l *Ledger) build(op *Operation, fs []fact, at time.Time) (*Change, []Conse
 	c.Events = l.emit(op, &c.After, at)
 	if c.Due = DueFor(&c.After); c.Due == nil {
 		c.DueGone = op.Version > 0 && DueFor(op) != nil
+	}
+	if op.Version > 0 && op.State.waitsForPerson() && next.State != op.State && !next.Policy.RemoteExecutor { // which no step is
+		c.Saga, _ = sagaOf(next.Run)
 	}
 	for _, o := range out {
 		if o.Kind == PauseTool {
@@ -225,6 +225,9 @@ func (l *Ledger) write(ctx context.Context, c *Change) (stored *Operation, appli
 	l.waiters.notify(c.After.ID)
 	if settled(&c.After) {
 		l.sagas.tell(c.After.Run)
+	}
+	if !c.Saga.IsZero() {
+		l.sagas.wake()
 	}
 	if c.Due != nil && !c.Due.At.IsZero() {
 		l.Wake()

@@ -285,6 +285,10 @@ func TestAnswerIsNoticedSoonByAnotherProcessThanTheOneThatSteppedTheSaga(t *test
 			reject(t, s.replica, op)
 			s.reopen()
 		},
+		"it died, and another one goes on": func(t *testing.T, s *sagaWorld, other *replica, loop *worker.Sagas, op *onceward.Operation) {
+			reject(t, s.replica, op)
+			s.replica, s.loop = other, loop
+		},
 		"another one takes the answer": func(t *testing.T, s *sagaWorld, other *replica, loop *worker.Sagas, op *onceward.Operation) {
 			reject(t, other, op)
 			if _, err := loop.Step(t.Context()); err != nil {
@@ -311,6 +315,33 @@ func TestAnswerIsNoticedSoonByAnotherProcessThanTheOneThatSteppedTheSaga(t *test
 			})
 		})
 	}
+}
+
+func TestSagasThatMovedWhileTheLedgerTookNoWritesGoOnAtOnceOnceItDoes(t *testing.T) {
+	t.Parallel()
+	inSagaWorld(t, func(t *testing.T, s *sagaWorld) {
+		var ids []onceward.SagaID
+		for _, key := range []onceward.Key{"o-1", "o-2", "o-3", "o-4"} {
+			r := sagaOrder(onceward.SagaStep{Name: "mail", Tool: "mail.send", Kind: onceward.SagaRetryable, Input: fmt.Appendf(nil, `{"id":"%s"}`, key)})
+			r.Key = key
+			ids = append(ids, s.start(r).ID)
+		}
+		if _, err := s.loop.Step(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		s.work()
+		s.store.GoReadOnly()
+		if _, err := s.loop.Step(t.Context()); err == nil {
+			t.Fatal("what cannot be written is not told")
+		}
+		s.store.ComeBack()
+		s.turnOver()
+		for _, id := range ids {
+			if got := s.saga(id); got.State != onceward.SagaSucceeded {
+				t.Errorf("%s is %s", got.Key, got.State)
+			}
+		}
+	})
 }
 
 func TestUnknownStepStopsTheLineUntilItIsSettled(t *testing.T) {

@@ -219,9 +219,6 @@ type SagaStore interface {
 	// RescheduleSaga sets NextAt of one that has the revision, 0: any. Zero: it
 	// never comes up again.
 	RescheduleSaga(ctx context.Context, id SagaID, revision int64, at time.Time) error
-	// HastenSagas lets each saga come up now that would come up only later than after
-	// from now. What comes up before that stays as it is: a replica may have taken it.
-	HastenSagas(ctx context.Context, after time.Duration) error
 	// CountSagas counts those that have not ended, over all tenants, by state.
 	CountSagas(ctx context.Context) ([]SagaCount, error)
 	// NextSaga returns when the earliest saga comes up, zero if there is none, and

@@ -119,7 +119,7 @@ func (l *Ledger) changeSaga(ctx context.Context, p Principal, id SagaID, change 
 			return nil, err
 		}
 		if applied {
-			l.sagas.poke(id)
+			l.sagas.wake()
 			return stored, nil
 		}
 	}

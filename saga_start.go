@@ -60,7 +60,7 @@ func (l *Ledger) StartSaga(ctx context.Context, in SagaRequest) (*SagaAnswer, er
 	if err != nil || !applied {
 		return sameSaga(err, s, stored)
 	}
-	l.sagas.poke(stored.ID)
+	l.sagas.wake()
 	return &SagaAnswer{Saga: stored, Decision: DecisionFresh}, nil
 }
 

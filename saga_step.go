@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -21,57 +20,55 @@ const (
 	sagaHumanMax = 5 * time.Minute  // of one that waits for a person
 )
 
-// movedSagas are the sagas of this process that something moved, and those that
-// it has seen going on.
+// movedSagas are the sagas that this process has stepped and sees going on, and
+// those of them that something moved since. A process without the loop has none.
 type movedSagas struct {
 	mu     sync.Mutex
-	known  map[RunID]struct{}
+	known  map[SagaID]struct{}
 	moved  map[SagaID]struct{}
 	signal chan struct{}
-	looked atomic.Bool // at what other processes left
 }
 
 func newMovedSagas() movedSagas {
-	return movedSagas{known: map[RunID]struct{}{}, moved: map[SagaID]struct{}{}, signal: make(chan struct{}, 1)}
+	return movedSagas{known: map[SagaID]struct{}{}, moved: map[SagaID]struct{}{}, signal: make(chan struct{}, 1)}
 }
 
-// poke notes that a saga should be looked at.
-func (m *movedSagas) poke(id SagaID) {
-	m.mu.Lock()
-	m.moved[id] = struct{}{}
-	m.mu.Unlock()
+// wake lets the loop look at what has come up.
+func (m *movedSagas) wake() {
 	select {
 	case m.signal <- struct{}{}:
 	default:
 	}
 }
 
+// poke notes that sagas should be looked at.
+func (m *movedSagas) poke(ids ...SagaID) {
+	m.mu.Lock()
+	for _, id := range ids {
+		m.moved[id] = struct{}{}
+	}
+	m.mu.Unlock()
+	m.wake()
+}
+
 // tell notes that an operation of a run moved, if a saga of this process waits in it.
 func (m *movedSagas) tell(label string) {
-	if !strings.HasPrefix(label, runIDPrefix) {
-		return
-	}
-	run, ok := runOf(label)
+	id, ok := sagaOf(label)
 	if !ok {
 		return
 	}
 	m.mu.Lock()
-	_, ok = m.known[run]
+	_, ok = m.known[id]
 	m.mu.Unlock()
 	if ok {
-		m.poke(SagaID(run))
+		m.poke(id)
 	}
 }
 
-// answered notes that a person's answer moved an operation of a run. The saga, if it is
-// one, may be known to other processes only: one that stepped it once, or died.
-func (m *movedSagas) answered(label string) {
-	if !strings.HasPrefix(label, runIDPrefix) {
-		return
-	}
-	if run, ok := runOf(label); ok {
-		m.poke(SagaID(run))
-	}
+// sagaOf is the saga, if it is one, whose operations have the label.
+func sagaOf(label string) (SagaID, bool) {
+	run, ok := runOf(label)
+	return SagaID(run), ok
 }
 
 // know notes that a saga goes on, or has ended.
@@ -79,10 +76,10 @@ func (m *movedSagas) know(s *Saga) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if s.State.Final() {
-		delete(m.known, s.ID.Run())
+		delete(m.known, s.ID)
 		return
 	}
-	m.known[s.ID.Run()] = struct{}{}
+	m.known[s.ID] = struct{}{}
 }
 
 func (m *movedSagas) take() (ids []SagaID) {
@@ -105,21 +102,13 @@ func (l *Ledger) NextSaga(ctx context.Context) (in time.Duration, ok bool, err e
 }
 
 // StepSagas advances the sagas whose time has come, side by side, so that their
-// claims share commits. It says whether there were any. The first step of a process
-// looks at each that has not ended.
+// claims share commits. It says whether there were any.
 func (l *Ledger) StepSagas(ctx context.Context) (worked bool, err error) {
-	// Why: what a process has not seen it is not told of, and what the one before was
-	// told of is lost with it. A saga that waits for a person would be looked at late.
-	if !l.sagas.looked.Load() {
-		if err := l.store.HastenSagas(ctx, sagaHold); err != nil {
-			return false, err
-		}
-		l.sagas.looked.Store(true)
-	}
 	now := l.clock.now()
-	for _, id := range l.sagas.take() {
+	moved := l.sagas.take()
+	for i, id := range moved {
 		if err := l.store.RescheduleSaga(ctx, id, 0, now); err != nil {
-			l.sagas.poke(id)
+			l.sagas.poke(moved[i:]...)
 			return false, err
 		}
 	}

@@ -19,6 +19,7 @@ type Change struct {
 	Unshown []Digest      // documents of the operation's tenant to remove, with Slim only: what its approvers were shown
 	Events  []OutboxEvent // appended to the outbox, complete as NewOutboxEvent makes them
 	Tool    *ToolSwitch   // pause that goes with this change (credential refused, invariant broken); nil: none
+	Saga    SagaID        // update only: comes up now, at its next revision, for its operation waits for a person no longer; zero, or of none: nothing
 }
 
 // Committed is what became of one change.

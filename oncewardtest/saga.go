@@ -47,14 +47,6 @@ func (s *FaultyStore) RescheduleSaga(ctx context.Context, id onceward.SagaID, re
 	return s.inner.RescheduleSaga(ctx, id, revision, at)
 }
 
-// HastenSagas implements onceward.Store.
-func (s *FaultyStore) HastenSagas(ctx context.Context, after time.Duration) error {
-	if err := s.writable("hasten sagas"); err != nil {
-		return err
-	}
-	return s.inner.HastenSagas(ctx, after)
-}
-
 // NextSaga implements onceward.Store.
 func (s *FaultyStore) NextSaga(ctx context.Context) (next, now time.Time, err error) {
 	if err := s.readable("read next saga"); err != nil {

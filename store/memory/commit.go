@@ -148,4 +148,5 @@ func (d *data) put(w *store.Write, old *stored) {
 	if w.Change.Tool != nil {
 		d.setSwitch(*w.Change.Tool)
 	}
+	d.wakeSaga(w.Change.Saga)
 }

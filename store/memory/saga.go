@@ -97,17 +97,16 @@ func (s *Store) RescheduleSaga(ctx context.Context, id onceward.SagaID, revision
 	})
 }
 
-// HastenSagas brings forward what comes up later; see [onceward.SagaStore].
-func (s *Store) HastenSagas(ctx context.Context, after time.Duration) error {
-	return s.write(ctx, "hasten sagas", func(d *data) error {
-		now := d.now()
-		for _, k := range d.sagas {
-			if k.next.After(now.Add(after)) {
-				k.next = store.Stored(now)
-			}
-		}
-		return nil
-	})
+// wakeSaga lets a saga that has not ended come up now; see [onceward.Change].
+func (d *data) wakeSaga(id onceward.SagaID) {
+	k := d.sagas[id]
+	if k == nil || k.next.IsZero() {
+		return
+	}
+	k.revision++
+	if now := store.Stored(d.now()); k.next.After(now) {
+		k.next = now
+	}
 }
 
 // CountSagas counts those that have not ended; see [onceward.SagaStore].

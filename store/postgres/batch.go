@@ -47,7 +47,11 @@ type (
 		tool  *onceward.ToolSwitch
 	}
 	memberRow struct{ id, owner onceward.OperationID }
-	shownRow  struct {
+	sagaRow   struct {
+		id   onceward.OperationID
+		saga onceward.SagaID
+	}
+	shownRow struct {
 		id     onceward.OperationID
 		tenant string
 		digest onceward.Digest
@@ -100,6 +104,10 @@ var (
 		{"id", kindUUID, func(b []byte, r shownRow) []byte { return appendUUID(b, r.id) }},
 		{"tenant", kindText, func(b []byte, r shownRow) []byte { return appendText(b, r.tenant) }},
 		{"sha256", kindBytes, func(b []byte, r shownRow) []byte { return appendBytes(b, r.digest[:]) }},
+	}
+	sagaFields = []field[sagaRow]{
+		{"id", kindUUID, func(b []byte, r sagaRow) []byte { return appendUUID(b, r.id) }},
+		{"saga", kindUUID, func(b []byte, r sagaRow) []byte { return appendUUID(b, r.saga) }},
 	}
 	memberFields = []field[memberRow]{
 		{"id", kindUUID, func(b []byte, r memberRow) []byte { return appendUUID(b, r.id) }},
@@ -181,7 +189,7 @@ func (b *batch) refuseDoubles(results []onceward.Committed) {
 // columns that an ordinary update leaves alone.
 func (w *write) aside() bool {
 	c := w.Change
-	return len(w.Bodies) > 0 || c.Due != nil || c.DueGone || len(w.Records) > 0 || c.Slim || c.Tool != nil || len(c.Events) > 0 ||
+	return len(w.Bodies) > 0 || c.Due != nil || c.DueGone || len(w.Records) > 0 || c.Slim || c.Tool != nil || !c.Saga.IsZero() || len(c.Events) > 0 ||
 		(c.Before > 0 && w.Row.Generation > 0)
 }
 
@@ -244,6 +252,7 @@ func (b *batch) besides(params [][]byte) [][]byte {
 		records       []recordRow
 		switches      []switchRow
 		unshown       []shownRow
+		sagas         []sagaRow
 		events        []outboxRow
 	)
 	for i := range b.all {
@@ -270,6 +279,9 @@ func (b *batch) besides(params [][]byte) [][]byte {
 		for j := range w.Change.Events {
 			events = append(events, outboxRow{id, int32(len(events)), &w.Change.Events[j]})
 		}
+		if !w.Change.Saga.IsZero() {
+			sagas = append(sagas, sagaRow{id, w.Change.Saga})
+		}
 		if w.Change.Tool != nil {
 			switches = append(switches, switchRow{id, int32(i), w.Change.Tool})
 		}
@@ -281,6 +293,7 @@ func (b *batch) besides(params [][]byte) [][]byte {
 	params = appendArrays(params, goneFields, slim)
 	params = appendArrays(params, switchFields, switches)
 	params = appendArrays(params, shownFields, unshown)
+	params = appendArrays(params, sagaFields, sagas)
 	return appendArrays(params, outboxFields, events)
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
@@ -218,8 +219,8 @@ func TestDeadlockIsRunAgain(t *testing.T) {
 	}
 }
 
-// Two replicas change rows of their own, claim the other's keys, and race for
-// rows and keys of both, in opposite orders. The server counts deadlocks, also those that are run again.
+// Two replicas change rows of their own, wake sagas of both, claim the other's keys, and
+// race for rows and keys of both, in opposite orders. The server counts deadlocks, also those that are run again.
 func TestReplicasDoNotDeadlock(t *testing.T) {
 	t.Parallel()
 	server := testdb.Cluster(t)
@@ -231,6 +232,15 @@ func TestReplicasDoNotDeadlock(t *testing.T) {
 		for i := range size {
 			rows[side] = append(rows[side], claimed(fmt.Sprint(side, "-", i)))
 			mustCommit(t, replicas[side], onceward.Change{After: rows[side][i]})
+		}
+	}
+	sagas := make([]onceward.Saga, 8)
+	for i := range sagas {
+		key := onceward.Key(fmt.Sprint(i))
+		sagas[i] = onceward.Saga{ID: onceward.NewSagaID("acme", "orders.place", key), Tenant: "acme", Name: "orders.place", Key: key, State: onceward.SagaRunning, By: onceward.Principal{Tenant: "acme", Issuer: "token", Subject: "shop", Roles: []onceward.Role{onceward.RoleCaller}},
+			Steps: make([]onceward.SagaStep, 1), CreatedAt: time.Now(), NextAt: time.Now().Add(time.Hour), Revision: 1, Token: token()}
+		if _, _, err := replicas[0].PutSaga(t.Context(), sagas[i]); err != nil {
+			t.Fatal(err)
 		}
 	}
 	for round := range rounds {
@@ -250,7 +260,7 @@ func TestReplicasDoNotDeadlock(t *testing.T) {
 				after := rows[side][place].Clone()
 				after.Version, after.Token = after.Version+1, token()
 				rows[side][place] = after
-				batch = append(batch, onceward.Change{Before: after.Version - 1, After: after},
+				batch = append(batch, onceward.Change{Before: after.Version - 1, After: after, Saga: sagas[place%len(sagas)].ID},
 					onceward.Change{After: claimed(string(rows[1-side][place].Key))},
 					onceward.Change{After: claimed(fmt.Sprint("both ", round, "-", place))},
 					onceward.Change{Before: 1, After: succeeded(shared[place].After)})
@@ -268,6 +278,9 @@ func TestReplicasDoNotDeadlock(t *testing.T) {
 		wg.Wait()
 	}
 	conn := connect(t, dsn)
+	if n := count(t, conn, "select count(*) from sagas where revision = $1 and next_at <= now()", 1+2*rounds); n != len(sagas) {
+		t.Errorf("%d sagas were woken by every batch, want %d", n, len(sagas))
+	}
 	for _, s := range replicas {
 		_ = s.Close() // a session reports what it saw when it ends
 	}

@@ -108,14 +108,6 @@ func (s *Store) RescheduleSaga(ctx context.Context, id onceward.SagaID, revision
 	})
 }
 
-// HastenSagas brings forward what comes up later; see [onceward.SagaStore].
-func (s *Store) HastenSagas(ctx context.Context, after time.Duration) error {
-	return s.do(ctx, "hasten sagas", func(ctx context.Context, conn *pgx.Conn) error {
-		_, err := conn.Exec(ctx, "update sagas set next_at = now() where next_at > now() + $1::bigint * interval '1 microsecond'", after.Microseconds())
-		return err
-	})
-}
-
 // CountSagas counts those that have not ended; see [onceward.SagaStore].
 func (s *Store) CountSagas(ctx context.Context) (counts []onceward.SagaCount, err error) {
 	err = s.do(ctx, "count sagas", func(ctx context.Context, conn *pgx.Conn) error {

@@ -78,7 +78,7 @@ func from[T any](s *sources, r rows, fields []field[T], alias string) string {
 // other order deadlocks replicas. The final select reads applied, which reads
 // claimed to its end and then updated; what only runs along (bodies, due,
 // records, switches) runs after that, and touches only rows that belong to an
-// operation whose row this transaction holds.
+// operation whose row this transaction holds; and sagas, again sorted by ID.
 //
 // Why "(x in (select ...)) is true": as a plain IN it becomes a join, and with
 // hash and merge joins off that is one look at every row for every row. In this
@@ -163,6 +163,10 @@ order by u.tenant, u.tool, u.place desc
 on conflict (tenant, tool) do update set paused = excluded.paused, reason = excluded.reason, by = excluded.by, at = excluded.at`)
 	cte("unshown", `delete from documents d using `+from(s, many, shownFields, "u")+`
 where (u.id in (select id from applied)) is true and d.tenant = u.tenant and d.sha256 = u.sha256`)
+	cte("waking", `select s.id from sagas s
+where s.id = any(array(select u.saga from `+from(s, many, sagaFields, "u")+` where (u.id in (select id from applied)) is true)) and s.next_at is not null
+order by s.id for update`)
+	cte("woken", `update sagas s set next_at = least(s.next_at, now()), revision = s.revision + 1 where s.id = any(array(select id from waking))`)
 	cte("told", `insert into outbox (id, tenant, type, key, at, body)
 select u.id, u.tenant, u.type, u.key, u.at, u.body from `+from(s, many, outboxFields, "u")+` where (u.operation_id in (select id from applied)) is true
 order by u.place`)

@@ -27,7 +27,7 @@ func (s *Store) Commit(ctx context.Context, batch []onceward.Change) (onceward.C
 	commit := onceward.Commit{Results: results}
 	err := s.write(ctx, "commit batch", func(c *conn) error {
 		commit.Now = s.now()
-		t := transaction{conn: c, entries: make([]store.Entry, 0, len(batch))}
+		t := transaction{conn: c, now: commit.Now, entries: make([]store.Entry, 0, len(batch))}
 		for i := range writes {
 			if results[i].Err != nil {
 				continue
@@ -37,7 +37,7 @@ func (s *Store) Commit(ctx context.Context, batch []onceward.Change) (onceward.C
 				return err
 			}
 		}
-		return t.finish(commit.Now)
+		return t.finish()
 	})
 	if err != nil {
 		return onceward.Commit{}, err
@@ -51,6 +51,7 @@ var writesPool = sync.Pool{New: func() any { return new([]store.Write) }}
 // transaction is a batch while it is being applied.
 type transaction struct {
 	*conn
+	now     time.Time
 	entries []store.Entry
 	token   onceward.WriteToken // of the first change that was applied
 	again   bool                // a change was found applied by an earlier run
@@ -204,7 +205,12 @@ func (t *transaction) beside(w *store.Write) error {
 		return err
 	}
 	if w.Change.Tool != nil {
-		return t.putSwitch(*w.Change.Tool)
+		if err := t.putSwitch(*w.Change.Tool); err != nil {
+			return err
+		}
+	}
+	if !w.Change.Saga.IsZero() {
+		return t.wakeSaga(w.Change.Saga, t.now)
 	}
 	return nil
 }
@@ -254,9 +260,9 @@ func (t *transaction) putRecords(w *store.Write) error {
 }
 
 // finish writes the batch's one row of the journal.
-func (t *transaction) finish(now time.Time) error {
+func (t *transaction) finish() error {
 	if len(t.entries) > 0 {
-		return t.journaled(now, t.token, t.entries)
+		return t.journaled(t.now, t.token, t.entries)
 	}
 	if !t.again {
 		return nil
@@ -265,7 +271,7 @@ func (t *transaction) finish(now time.Time) error {
 	// them. The commit that they came by may have failed on the disk after they
 	// were in the WAL; this one ends with a sync that covers them.
 	return t.exec(`INSERT INTO meta (name, value) VALUES ('batch_again_at', ?1) ON CONFLICT (name) DO UPDATE SET value = excluded.value`,
-		func(b *binder) { b.text(now.Format(time.RFC3339Nano)) })
+		func(b *binder) { b.text(t.now.Format(time.RFC3339Nano)) })
 }
 
 // journaled appends the row of the journal of one commit.

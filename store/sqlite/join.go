@@ -46,15 +46,14 @@ func (j *join) Apply(ctx context.Context, change onceward.Change) (out onceward.
 	if err != nil {
 		return onceward.Committed{Err: err}, nil
 	}
-	t := transaction{conn: j.on(ctx), entries: make([]store.Entry, 0, 1)}
-	now := store.Stored(time.Now())
+	t := transaction{conn: j.on(ctx), now: store.Stored(time.Now()), entries: make([]store.Entry, 0, 1)}
 	err = j.Within(ctx, func() error {
 		if out, err = t.apply(&w); err != nil {
 			return err
 		}
-		return t.finish(now)
+		return t.finish()
 	})
-	out.Now = now
+	out.Now = t.now
 	return out, joinFailure(ctx, "record operation", err)
 }
 

@@ -151,14 +151,11 @@ func (s *Store) RescheduleSaga(ctx context.Context, id onceward.SagaID, revision
 	})
 }
 
-// HastenSagas brings forward what comes up later; see [onceward.SagaStore].
-func (s *Store) HastenSagas(ctx context.Context, after time.Duration) error {
-	return s.write(ctx, "hasten sagas", func(c *conn) error {
-		now := s.now()
-		return c.exec(`UPDATE sagas SET next_at = ?1 WHERE next_at > ?2`, func(b *binder) {
-			b.time(now)
-			b.time(now.Add(after))
-		})
+// wakeSaga lets a saga that has not ended come up now; see [onceward.Change].
+func (c *conn) wakeSaga(id onceward.SagaID, now time.Time) error {
+	return c.exec(`UPDATE sagas SET next_at = min(next_at, ?), revision = revision + 1 WHERE id = ? AND next_at IS NOT NULL`, func(b *binder) {
+		b.time(now)
+		b.blob(id[:])
 	})
 }
 

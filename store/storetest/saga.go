@@ -15,7 +15,7 @@ var sagas = []situation{
 	{"OpenSagasAreCounted", openSagasCounted},
 	{"DueSagaIsTakenOnce", dueSagaTaken},
 	{"SagaIsRescheduledAtItsRevision", sagaRescheduled},
-	{"SagaThatComesUpLateIsHastened", sagaHastened},
+	{"SagaComesUpWithTheAnswerToItsOperation", sagaWoken},
 	{"SagaGoesWithItsRun", sagaGoesWithItsRun},
 }
 
@@ -127,23 +127,38 @@ func dueSagaTaken(f *fixture) {
 	}
 }
 
-func sagaHastened(f *fixture) {
-	late, soon, ended := f.newSaga("late"), f.newSaga("soon"), f.newSaga("ended")
-	late.NextAt, soon.NextAt = f.origin.Add(time.Hour), f.origin.Add(time.Minute)
-	for _, s := range []onceward.Saga{late, soon, ended} {
+// A look that began before the answer does not put the saga off again.
+func sagaWoken(f *fixture) {
+	waits, ended := f.newSaga("waits"), f.newSaga("ended")
+	waits.NextAt = f.origin.Add(time.Hour)
+	for _, s := range []onceward.Saga{waits, ended} {
 		f.putSaga(s)
 	}
-	f.must(f.other.HastenSagas(f.ctx, 30*time.Minute))
-	next, now, err := f.other.NextSaga(f.ctx)
-	f.must(err)
-	if next.After(now) {
-		f.Errorf("the one that is late comes up at %s, after %s", next, now)
-	}
-	for _, s := range []onceward.Saga{soon, ended} {
-		stored, err := f.Store.LoadSaga(f.ctx, s.ID)
+	load := func(s onceward.Saga) *onceward.Saga {
+		stored, err := f.other.LoadSaga(f.ctx, s.ID)
 		f.must(err)
-		f.equal("when "+string(s.Key)+" comes up", s.NextAt, stored.NextAt)
+		return stored
 	}
+	a, b := f.claimed("a"), f.claimed("b")
+	f.store(insert(a), insert(b))
+	lost, answer, ofNone := update(next(a, func(o *onceward.Operation) { o.Version = 9 })), update(next(a)), update(next(b))
+	lost.Saga, answer.Saga, ofNone.Saga = waits.ID, waits.ID, ended.ID
+	f.commit(lost)
+	f.equal("the saga after an answer that lost", &waits, load(waits))
+	f.store(answer, ofNone)
+	f.equal("the saga that has ended", &ended, load(ended))
+	woken := load(waits)
+	if now := f.now(); woken.NextAt.After(now) || woken.Revision <= waits.Revision {
+		f.Fatalf("the saga comes up at %s with revision %d, after %s", woken.NextAt, woken.Revision, now)
+	}
+	f.must(f.other.RescheduleSaga(f.ctx, waits.ID, waits.Revision, f.origin.Add(time.Hour)))
+	noted := waits
+	noted.Revision, noted.Token, noted.Note = 2, token(), "it waits"
+	_, applied, err := f.other.PutSaga(f.ctx, noted)
+	f.must(err)
+	f.equal("whether the note of before was applied", false, applied)
+	f.store(answer) // the same batch again
+	f.equal("the saga after all that", woken, load(waits))
 }
 
 func sagaRescheduled(f *fixture) {
