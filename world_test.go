@@ -17,7 +17,7 @@ import (
 
 	"github.com/onceward/onceward"
 	"github.com/onceward/onceward/committer"
-	"github.com/onceward/onceward/internal/testdb"
+	"github.com/onceward/onceward/internal/testledger"
 	"github.com/onceward/onceward/oncewardtest"
 	"github.com/onceward/onceward/store/memory"
 	"github.com/onceward/onceward/store/postgres"
@@ -36,13 +36,7 @@ func TestMain(m *testing.M) {
 }
 
 // ledgers are the schemas of an empty ledger.
-var ledgers = testdb.Pool{Prepare: func(ctx context.Context, dsn string) error {
-	s, err := postgres.Open(ctx, dsn, postgres.Options{})
-	if err != nil {
-		return err
-	}
-	return s.Close()
-}}
+var ledgers = testledger.NewPool()
 
 // world is what the processes of a test share: a database, a provider, a clock
 // that moves when told. The embedded replica is the process that the test

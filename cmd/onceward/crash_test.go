@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -10,8 +9,7 @@ import (
 	"github.com/onceward/onceward/internal/crashpoint"
 	"github.com/onceward/onceward/internal/proctest"
 	"github.com/onceward/onceward/internal/simprovider"
-	"github.com/onceward/onceward/internal/testdb"
-	"github.com/onceward/onceward/store/postgres"
+	"github.com/onceward/onceward/internal/testledger"
 )
 
 // victim is one write whose server dies.
@@ -35,13 +33,7 @@ var ledgers = map[string]func(*testing.T) string{
 }
 
 // migrated are PostgreSQL schemas of an empty ledger.
-var migrated = testdb.Pool{Prepare: func(ctx context.Context, dsn string) error {
-	s, err := postgres.Open(ctx, dsn, postgres.Options{})
-	if err != nil {
-		return err
-	}
-	return s.Close()
-}}
+var migrated = testledger.NewPool()
 
 // atPointsOf runs a situation for each crash point of a family on each kind of
 // ledger, side by side.

@@ -58,6 +58,7 @@ var directions = []direction{
 	{"internal/testneed", nothing, "any test may use it, so it knows nobody"},
 	{"internal/testoidc", nothing, "any test may use it, so it knows nothing that a test could be about"},
 	{"internal/testdb", []string{"internal/freeport", "internal/testneed"}, "any test may use it, so it knows nothing that a test could be about"},
+	{"internal/testledger", []string{"internal/testdb", "store/postgres"}, "it makes a ledger's tables, and knows no test"},
 	{"internal/testbroker", []string{"internal/freeport", "internal/testneed"}, "any test may use it, so it knows nothing that a test could be about"},
 	{"internal/faultproxy", nothing, "faults are put between two that do not know of it"},
 	{"internal/simprovider", nothing, "the judge of effects must not share code with the judged"},
@@ -84,7 +85,7 @@ var importableByAll = map[string]string{
 var stores = []string{"store/memory", "store/sqlite", "store/postgres"}
 
 // testOnly are packages for tests; a program that is not a test needs none.
-var testOnly = []string{"store/storetest", "provider/providertest", "oncewardtest", "internal/testdb", "internal/testbroker", "internal/testneed", "internal/testoidc", "internal/proctest", "internal/enginetest", "internal/tidy", "internal/linear"}
+var testOnly = []string{"store/storetest", "provider/providertest", "oncewardtest", "internal/testdb", "internal/testledger", "internal/testbroker", "internal/testneed", "internal/testoidc", "internal/proctest", "internal/enginetest", "internal/tidy", "internal/linear"}
 
 // rowOf finds the row that governs a package, the one furthest down the tree.
 // The root's row governs the root alone.
@@ -249,7 +250,7 @@ var homes = []home{
 	{"github.com/IBM/sarama", []string{"relay/kafka"}, "only its relay speaks to Kafka"},
 	{"github.com/twmb", []string{"internal/testbroker"}, "only the brokers of tests speak for Kafka"},
 	{"github.com/spf13/cobra", []string{"cmd"}, "only commands know how commands are parsed"},
-	{"testing", []string{"store/storetest", "provider/providertest", "oncewardtest", "internal/testdb", "internal/testbroker", "internal/testneed", "internal/testoidc", "internal/proctest", "internal/enginetest"}, "testing does not belong into a program"},
+	{"testing", []string{"store/storetest", "provider/providertest", "oncewardtest", "internal/testdb", "internal/testledger", "internal/testbroker", "internal/testneed", "internal/testoidc", "internal/proctest", "internal/enginetest"}, "testing does not belong into a program"},
 }
 
 var dependencyHomes = rule{

@@ -9,6 +9,7 @@ import (
 
 	"github.com/onceward/onceward"
 	"github.com/onceward/onceward/internal/testdb"
+	"github.com/onceward/onceward/internal/testledger"
 	"github.com/onceward/onceward/store"
 	"github.com/onceward/onceward/store/postgres"
 	"github.com/onceward/onceward/store/storetest"
@@ -31,7 +32,7 @@ func unprepared(t *testing.T, dsn string) string {
 // prepared statement and no setting.
 func TestStoreBehindATransactionPooler(t *testing.T) {
 	t.Parallel()
-	ledgers, poolers := pool(t), sync.Map{} // by schema: each has one pooler for all its tests
+	ledgers, poolers := testledger.PoolOf(t), sync.Map{} // by schema: each has one pooler for all its tests
 	storetest.Run(t, func(sub *testing.T) storetest.Opened {
 		direct := ledgers.Postgres(sub)
 		through, started := poolers.Load(direct)

@@ -9,7 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/onceward/onceward"
-	"github.com/onceward/onceward/internal/testdb"
+	"github.com/onceward/onceward/internal/testledger"
 	"github.com/onceward/onceward/store"
 	"github.com/onceward/onceward/store/postgres"
 	"github.com/onceward/onceward/store/storetest"
@@ -17,38 +17,20 @@ import (
 
 func TestStore(t *testing.T) {
 	t.Parallel()
-	ledgers := pool(t)
+	ledgers := testledger.PoolOf(t)
 	storetest.Run(t, func(t *testing.T) storetest.Opened { return opened(t, postgres.Options{}, ledgers.Postgres(t)) })
 }
 
 // A store whose transactions are joined through database/sql.
 func TestStoreJoinedThroughDatabaseSQL(t *testing.T) {
 	t.Parallel()
-	ledgers := pool(t)
+	ledgers := testledger.PoolOf(t)
 	storetest.RunJoins(t, func(t *testing.T) storetest.Opened {
 		dsn := ledgers.Postgres(t)
 		o := opened(t, postgres.Options{}, dsn)
 		o.Begin = func(tb testing.TB) (onceward.Join, func() error, func() error) { return beginSQL(tb, dsn) }
 		return o
 	})
-}
-
-// pool hands out schemas of an empty ledger, until the test with its subtests ends.
-func pool(t *testing.T) *testdb.Pool {
-	t.Helper()
-	p := &testdb.Pool{Prepare: func(ctx context.Context, dsn string) error {
-		s, err := postgres.Open(ctx, dsn, postgres.Options{})
-		if err != nil {
-			return err
-		}
-		return s.Close()
-	}}
-	t.Cleanup(func() {
-		if err := p.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return p
 }
 
 // opened is a store on a schema of its own.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/onceward/onceward"
 	"github.com/onceward/onceward/internal/testdb"
+	"github.com/onceward/onceward/internal/testledger"
 	"github.com/onceward/onceward/store/memory"
 	"github.com/onceward/onceward/store/postgres"
 	"github.com/onceward/onceward/store/sealed"
@@ -22,18 +23,7 @@ type beneath func(t *testing.T) (handle func(t *testing.T) onceward.Store, advan
 
 func TestStore(t *testing.T) {
 	t.Parallel()
-	ledgers := &testdb.Pool{Prepare: func(ctx context.Context, dsn string) error {
-		s, err := postgres.Open(ctx, dsn, postgres.Options{})
-		if err != nil {
-			return err
-		}
-		return s.Close()
-	}}
-	t.Cleanup(func() {
-		if err := ledgers.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	ledgers := testledger.PoolOf(t)
 	storetest.RunRows(t, func(t *testing.T) storetest.Opened {
 		o, _ := opened(t, onMemory)
 		return o

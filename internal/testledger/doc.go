@@ -1,0 +1,2 @@
+// Package testledger gives tests PostgreSQL schemas that hold an empty ledger.
+package testledger
