@@ -2,29 +2,39 @@ package onceward
 
 import (
 	"context"
+	"errors"
 	"time"
 )
 
 // Advance does what a due operation needs now: start, probe, re-send, expire,
 // escalate or cancel. It is safe to call at any time, from several processes.
-// ErrFunctionNotHere: it is a function's that this process has not activated.
+// ErrFunctionNotHere: that needs the code of a function that this process has not
+// activated, and was put off for a process that has.
 func (l *Ledger) Advance(ctx context.Context, id OperationID) error {
 	op, err := l.writer.Read(ctx, id)
 	if err != nil || op == nil {
 		return err
 	}
 	t, err := l.hydrate(ctx, op)
-	if err == nil {
-		err = notHere(t)
-	}
 	if err != nil {
 		return err
 	}
 	at := l.clock.now()
+	err = l.advance(ctx, op, t, at)
+	if errors.Is(err, ErrFunctionNotHere) {
+		return l.leaveToOthers(ctx, op, at, err)
+	}
+	return err
+}
+
+func (l *Ledger) advance(ctx context.Context, op *Operation, t Tool, at time.Time) error {
 	switch op.NextStep(at) {
 	case StepNone:
 		return l.reschedule(ctx, op)
 	case StepStart, StepResend:
+		if err := notHere(t); err != nil {
+			return err
+		}
 		if !mayStartHere(t, op) {
 			return l.awaitCaller(ctx, op, at)
 		}

@@ -71,7 +71,7 @@ func (l *Ledger) inForce(ctx context.Context, op *Operation) (Tool, error) {
 	if err != nil || ours.Active {
 		return nil, err
 	}
-	t, err := l.tools.Active(op.Tool)
+	t, err := l.tools.known(ctx, op.Tool)
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +79,7 @@ func (l *Ledger) inForce(ctx context.Context, op *Operation) (Tool, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !active.Active || t.Info().Version == op.Contract {
+	if !active.Active || t.Info().Version == op.Contract || notHere(t) != nil {
 		return nil, &Error{Code: CodeContractSuperseded, Op: "find contract in force", OperationID: op.ID, Message: "this process does not serve the version of the contract that is in force",
 			Hint: "roll the contract out to every process"}
 	}

@@ -35,7 +35,7 @@ type EarlyApprovalStore interface {
 // approveEarly stores a yes to what is not asked for yet. It returns the
 // operation if it is there by now.
 func (l *Ledger) approveEarly(ctx context.Context, p Principal, id OperationID, a ApprovalAnswer) (*Operation, error) {
-	t, err := l.tools.Active(a.Tool)
+	t, err := l.tools.known(ctx, a.Tool)
 	if err != nil {
 		return nil, err
 	}

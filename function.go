@@ -13,8 +13,9 @@ import (
 // of this program, in place of a contract. What it says of effect, times and
 // budget holds as a contract's does, and every rule of the ledger holds for it.
 //
-// Every process that shares the ledger activates the same functions: one that
-// does not know a function can neither perform it nor look its effects up.
+// Every process of the program that shares the ledger activates the same functions.
+// One that has not activated a function leaves to the others what needs its code:
+// attempts, look-ups and how it is undone (see ErrFunctionNotHere).
 type Function struct {
 	Name           ToolName
 	Description    string

@@ -75,7 +75,12 @@ func (r *Registry) hold(ctx context.Context, t Tool, was string, force bool) (h 
 	if err := r.store.Propose(ctx, ContractVersion{Tool: i.Name, Version: i.Version, Source: i.Source}, force, note); err != nil {
 		return h, false, fmt.Errorf("propose contract %s: %w", i.Name, err)
 	}
-	return h, !signedOff(h.Signed), nil
+	waits := !signedOff(h.Signed)
+	if waits && notHere(old) != nil {
+		return h, false, &Error{Code: CodeStateForbids, Op: "activate function", Message: fmt.Sprintf("version %s of %s waits for its owners, and the function in force, version %s, is not here to go on meanwhile", i.Version, i.Name, was),
+			Hint: "let the owners sign it, then start again; let the program of before run until then"}
+	}
+	return h, waits, nil
 }
 
 // release brings those held versions in force that are signed now, or that
@@ -154,13 +159,13 @@ func (r *Registry) takeOver(h HeldVersion) bool {
 
 // refreshTools looks which contracts are in force, and takes over what came.
 func (l *Ledger) refreshTools(ctx context.Context) error {
-	came, err := l.tools.refresh(ctx)
+	came, elsewhere, err := l.tools.refresh(ctx)
 	for _, name := range came {
 		if t, err := l.tools.Active(name); err == nil {
 			l.log.Info("contract signed by its owners: in force", "tool", name, "version", t.Info().Version)
 		}
 	}
-	if len(came) > 0 {
+	if len(came) > 0 || elsewhere {
 		l.ContractsChanged()
 	}
 	return err

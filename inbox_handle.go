@@ -2,6 +2,7 @@ package onceward
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime/debug"
 	"slices"
@@ -121,7 +122,7 @@ func (h *handling) refused(mapping string, err error) {
 	if h.code == "" {
 		h.code = code
 	}
-	h.again = h.again || code.Advice().Retryable
+	h.again = h.again || code.Advice().Retryable || errors.Is(err, ErrFunctionNotHere)
 	message := err.Error()
 	if mapping != "" {
 		message = mapping + ": " + message

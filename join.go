@@ -113,7 +113,7 @@ func localStarter(g Generation) starter {
 
 // admitLocal is admit for what the caller performs in its own transaction.
 func (l *Ledger) admitLocal(ctx context.Context, in *Intent) (*admitted, error) {
-	t, err := l.permitted(in.Principal, in.Tool, ActionPerform)
+	t, err := l.permitted(ctx, in.Principal, in.Tool, ActionPerform)
 	if err != nil {
 		return nil, err
 	}

@@ -92,6 +92,7 @@ type Ledger struct {
 	stop      context.CancelFunc
 	drain     sync.Once
 	draining  chan struct{}
+	said      sync.Map // what was said of a tool; see warnOnce
 	letGo     sync.Once
 	gone      chan struct{}
 }
@@ -141,6 +142,13 @@ func New(opts Options) (*Ledger, error) {
 // switches. Call it once before use, after the contracts are activated.
 func (l *Ledger) Start(ctx context.Context) error {
 	l.startedAt = l.opts.Clock.Now()
+	versions, err := l.tools.versionsInForce(ctx)
+	if err != nil {
+		return err
+	}
+	if _, err := l.tools.lookBeside(ctx, versions); err != nil {
+		return err
+	}
 	l.ContractsChanged()
 	if _, _, err := l.Beat(ctx); err != nil {
 		return err
@@ -148,8 +156,10 @@ func (l *Ledger) Start(ctx context.Context) error {
 	if err := l.LookBehind(ctx); err != nil {
 		return err
 	}
-	_, err := l.readSwitches(ctx)
-	return err
+	if _, err = l.readSwitches(ctx); err != nil {
+		return err
+	}
+	return l.comeForLeft(ctx)
 }
 
 // Owner names this process in leases.
@@ -253,11 +263,11 @@ func (l *Ledger) loadToAct(ctx context.Context, p Principal, id OperationID, a A
 }
 
 // permitted is the contract in force, if the principal may act under it.
-func (l *Ledger) permitted(p Principal, tool ToolName, a Action) (Tool, error) {
+func (l *Ledger) permitted(ctx context.Context, p Principal, tool ToolName, a Action) (Tool, error) {
 	if err := Authorize(p, a); err != nil {
 		return nil, err
 	}
-	t, err := l.tools.Active(tool)
+	t, err := l.tools.find(ctx, tool)
 	if err != nil {
 		return nil, err
 	}

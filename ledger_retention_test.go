@@ -1,6 +1,8 @@
 package onceward_test
 
 import (
+	"bytes"
+	"log/slog"
 	"strings"
 	"sync"
 	"testing"
@@ -405,4 +407,55 @@ func TestFinishedRunIsDroppedOnceItsTimeAndItsOperationsRecordsAreOver(t *testin
 		_, err = w.try(`{"id":"a"}`) // its key is refused still
 		wantCode(t, err, onceward.CodeKeyRetired)
 	})
+}
+
+// A version that does not load any more keeps its own records and attempts as they
+// are, and not those of others; it is said once.
+func TestAVersionThatCannotBeReadHoldsUpNoOtherTool(t *testing.T) {
+	t.Parallel()
+	for _, code := range []onceward.Code{onceward.CodeContractInvalid, onceward.CodeConfigInvalid, onceward.CodeLedgerCorrupt} {
+		t.Run(string(code), func(t *testing.T) {
+			t.Parallel()
+			briefly := func(i *onceward.ToolInfo) { i.KeepRecord = time.Minute }
+			w := newWorld(t, oncewardtest.NewTool("t.write", onceward.EffectProbedWrite, briefly))
+			w.broken, w.beside = code, []onceward.Tool{oncewardtest.NewTool("t.other", onceward.EffectProbedWrite, briefly)}
+			w.restart()
+			ask := func(r *replica, tool onceward.ToolName, id string) *onceward.Operation {
+				a, err := r.ledger.Submit(t.Context(), onceward.Intent{Principal: onceward.LocalPrincipal(), Tool: tool, Input: []byte(`{"id":"` + id + `"}`)})
+				if err != nil {
+					t.Fatal(err)
+				}
+				return a.Operation
+			}
+			ask(w.replica, "t.other", "a")
+			ask(w.replica, "t.write", "a")
+			w.quiet()
+			dead := w.another(silent)
+			ask(dead, "t.other", "b")
+			w.clock.Advance(time.Second)
+			left := ask(dead, "t.write", "b")
+			dead.kill()
+			w.beside = nil
+			var log bytes.Buffer
+			w.restart(func(o *onceward.Options) { o.Log = slog.New(slog.NewTextHandler(&log, nil)) })
+			for range 30 {
+				w.clock.Advance(10 * time.Second)
+				_, _ = w.ledger.Strand(t.Context(), 10) // it says what it could not read
+			}
+			if op := w.get(left.ID); op.State != onceward.StateOutcomeUnknown {
+				t.Errorf("what the dead process left is %s", op.State)
+			}
+			retired := 0
+			for range 3 {
+				_, n, err := w.ledger.RetireStep(t.Context(), onceward.Cursor{}, 10)
+				if err != nil {
+					t.Fatal(err)
+				}
+				retired += n
+			}
+			if said := strings.Count(log.String(), "kept past their time"); retired != 1 || said != 1 {
+				t.Errorf("%d retired, and it was said %d times", retired, said)
+			}
+		})
+	}
 }

@@ -1,6 +1,7 @@
 package onceward
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,6 +24,8 @@ type Registry struct {
 	active  map[ToolName]Tool
 	behind  map[ToolName]string // tools of which another version is in force in the ledger: which
 	old     map[toolVersion]Tool
+	absent  map[toolVersion]Tool   // functions that are not activated here, as the ledger has them
+	beside  map[toolVersion]Policy // in force in the ledger, and not here; zero: it cannot be read
 	flows   workflows
 	sources eventSources
 
@@ -38,7 +41,7 @@ type toolVersion struct {
 
 // NewRegistry returns an empty registry.
 func NewRegistry(store Store, compile Compiler) *Registry {
-	return &Registry{store: store, compile: compile, active: map[ToolName]Tool{}, old: map[toolVersion]Tool{}}
+	return &Registry{store: store, compile: compile, active: map[ToolName]Tool{}, old: map[toolVersion]Tool{}, absent: map[toolVersion]Tool{}}
 }
 
 // Activate puts a set of contracts in force in place of the present set. It
@@ -65,6 +68,7 @@ func (r *Registry) Activate(ctx context.Context, tools []Tool, force bool) error
 		r.old[toolVersion{name, t.Info().Version}] = t
 	}
 	r.active, r.behind, r.held = next, nil, held
+	clear(r.absent)
 	return nil
 }
 
@@ -139,24 +143,32 @@ func (r *Registry) versionInForce(ctx context.Context, name ToolName) (string, e
 // this process has another one takes no new request from then on; a version that
 // waited here and is signed now comes in force.
 func (r *Registry) Refresh(ctx context.Context) error {
-	_, err := r.refresh(ctx)
+	_, _, err := r.refresh(ctx)
 	return err
 }
 
-// refresh is Refresh; it returns the tools whose version came in force here.
-func (r *Registry) refresh(ctx context.Context) (came []ToolName, err error) {
+// refresh is Refresh; it returns the tools whose version came in force here, and
+// whether one came in force elsewhere.
+func (r *Registry) refresh(ctx context.Context) (came []ToolName, elsewhere bool, err error) {
 	versions, err := r.versionsInForce(ctx)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	if came, err = r.release(ctx, versions); err != nil {
-		return came, err
+		return came, false, err
 	}
 	if len(came) > 0 {
 		if versions, err = r.versionsInForce(ctx); err != nil {
-			return came, err
+			return came, false, err
 		}
 	}
+	r.compareWith(versions)
+	elsewhere, err = r.lookBeside(ctx, versions)
+	return came, elsewhere, err
+}
+
+// compareWith notes of which tools another version is in force in the ledger.
+func (r *Registry) compareWith(versions map[ToolName]string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.behind = nil
@@ -168,7 +180,6 @@ func (r *Registry) refresh(ctx context.Context) (came []ToolName, err error) {
 			r.behind[name] = version
 		}
 	}
-	return came, nil
 }
 
 // keepsKeys refuses a version whose key rule is another one than that of the
@@ -184,6 +195,11 @@ func (r *Registry) keepsKeys(ctx context.Context, next map[ToolName]Tool, inForc
 		was, err := r.Version(ctx, name, inForce[name])
 		if err != nil || was.Info().KeyRule == "" || was.Info().KeyRule == t.Info().KeyRule || slices.Contains(t.Info().KeyWas, was.Info().KeyRule) {
 			continue
+		}
+		if isFunction(t.Info().Source) {
+			return &Error{Code: CodeContractInvalid, Op: "activate function",
+				Message: fmt.Sprintf("the key rule of the function %s is %s, and was %s in the version in force: requests that are known under their old keys would be new effects", name, t.Info().KeyRule, was.Info().KeyRule),
+				Hint:    "leave Key and KeyRule as they were, or give the function another name"}
 		}
 		return &Error{Code: CodeContractInvalid, Op: "activate contract",
 			Message: fmt.Sprintf("the key of %s was %s in the version in force, and key_was does not list it: requests that are known under their old keys would be new effects", name, was.Info().KeyRule),
@@ -242,7 +258,7 @@ func (r *Registry) Version(ctx context.Context, name ToolName, version string) (
 	r.mu.RLock()
 	t := r.active[name]
 	if t == nil || t.Info().Version != version {
-		t = r.old[toolVersion{name, version}]
+		t = cmp.Or(r.old[toolVersion{name, version}], r.absent[toolVersion{name, version}])
 	}
 	r.mu.RUnlock()
 	if t != nil {
@@ -254,7 +270,7 @@ func (r *Registry) Version(ctx context.Context, name ToolName, version string) (
 	}
 	if t, err = r.stored(&c); err != nil {
 		if errors.Is(err, ErrFunctionNotHere) {
-			return newAbsentFunction(&c) // not remembered: it may be activated yet
+			return r.storedAbsent(&c)
 		}
 		return nil, err
 	}
@@ -286,9 +302,27 @@ func (r *Registry) storedFunction(c *ContractVersion) (Tool, error) {
 	t, ok := r.active[c.Tool].(*FunctionTool)
 	r.mu.RUnlock()
 	if !ok {
-		return nil, functionNotHere(c.Tool)
+		return nil, notFoundHere(c.Tool)
 	}
-	return t.version(c.Source)
+	old, err := t.version(c.Source)
+	if err != nil {
+		return nil, err // why not both: a nil pointer is no nil Tool
+	}
+	return old, nil
+}
+
+// storedAbsent is a version of a function that this process has not, until it has.
+func (r *Registry) storedAbsent(c *ContractVersion) (Tool, error) {
+	t, err := newAbsentFunction(c)
+	if err != nil {
+		return nil, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if _, came := r.active[c.Tool].(*FunctionTool); !came {
+		r.absent[toolVersion{c.Tool, c.Version}] = t
+	}
+	return t, nil
 }
 
 // All returns the contracts in force, by name.

@@ -2,6 +2,7 @@ package onceward
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strconv"
 	"time"
@@ -67,7 +68,7 @@ func (l *Ledger) submitReminder(ctx context.Context, op *Operation, t Tool, n in
 	switch {
 	case err == nil:
 		return "reminded by " + a.Operation.ID.String(), nil
-	case remindsLater(CodeOf(err)):
+	case remindsLater(CodeOf(err)), errors.Is(err, ErrFunctionNotHere):
 		return "", err
 	}
 	l.log.Warn("reminder refused", about(op, "reminder", n, "error", err)...)

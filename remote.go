@@ -41,7 +41,7 @@ func (l *Ledger) Claim(ctx context.Context, in Intent, token string) (*Grant, er
 }
 
 func (l *Ledger) claimUncounted(ctx context.Context, in Intent, token string) (*Grant, error) {
-	t, err := l.permitted(in.Principal, in.Tool, ActionPerform)
+	t, err := l.permitted(ctx, in.Principal, in.Tool, ActionPerform)
 	if err != nil {
 		return nil, err
 	}

@@ -62,6 +62,10 @@ func (l *Ledger) stepBulk(ctx context.Context, b *BulkReplay) error {
 	l.crash("bulk.after_choice")
 	if err := l.tryBulk(ctx, b, b.Pending); err != nil {
 		b.NextAt = l.clock.now().Add(bulkAgain)
+		if errors.Is(err, ErrFunctionNotHere) {
+			l.warnOnce("a bulk replay left to others", b.Filter.Tool, err)
+			err = nil
+		}
 		_, _, later := l.nextBulk(ctx, b) // if not even that can be written, bulkHold ends
 		return errors.Join(err, later)
 	}
@@ -135,9 +139,9 @@ func (l *Ledger) stopBulk(ctx context.Context, b *BulkReplay, why string) error 
 }
 
 // tryAgain reports whether an error says nothing of the operation: the ledger was
-// away, or busy.
+// away, or busy, or another process has what it takes.
 func tryAgain(err error) bool {
-	return slices.Contains([]Code{CodeLedgerUnavailable, CodeMayBeRecorded, CodeLedgerReadOnly, CodeWriteConflict, CodeOverloaded, CodeCanceled}, CodeOf(err))
+	return errors.Is(err, ErrFunctionNotHere) || slices.Contains([]Code{CodeLedgerUnavailable, CodeMayBeRecorded, CodeLedgerReadOnly, CodeWriteConflict, CodeOverloaded, CodeCanceled}, CodeOf(err))
 }
 
 // tryBulk plans, and replays what may be replayed. An error is no verdict: the

@@ -1,6 +1,7 @@
 package onceward
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -159,14 +160,14 @@ func (l *Ledger) Strand(ctx context.Context, limit int) (more bool, err error) {
 	for _, r := range all {
 		n, err := l.expireStranded(ctx, r.ID, r.LowWater, l.replicas.claimedBefore(&r, l.opts.Clock.Now()), limit)
 		switch {
-		case Is(err, CodeLedgerTooNew) || Is(err, CodeLedgerCorrupt): // nobody waits for what cannot be read here
+		case Is(err, CodeLedgerTooNew) || unreadable(err): // nobody waits for what cannot be read here
 			unread = errors.Join(unread, err)
 			continue
 		case err != nil:
 			return more, err
 		}
 		more = more || n >= limit
-		if n == 0 && r.ID != l.opts.Owner && now.Sub(r.BeatAt) > forgetAfter+2*l.longestLease() {
+		if n == 0 && r.ID != l.opts.Owner && now.Sub(r.BeatAt) > forgetAfter+2*l.tools.longest(func(p *Policy) time.Duration { return p.Lease }) {
 			if err := l.store.Forget(ctx, r.ID); err != nil {
 				return more, err
 			}
@@ -205,42 +206,34 @@ func (l *Ledger) expireStranded(ctx context.Context, replica string, from, to ti
 		return 0, err
 	}
 	settled := 0
+	var unread error // the first of them
 	for _, found := range ops {
 		op, err := l.writer.Read(ctx, found.ID) // whole, with bodies
-		if err != nil {
-			return settled, err
+		if err == nil && op != nil && op.State == StateEffectPending {
+			_, err = l.hydrate(ctx, op)
 		}
-		if op == nil || op.State != StateEffectPending {
+		switch {
+		case Is(err, CodeLedgerTooNew) || unreadable(err):
+			unread = cmp.Or(unread, err)
 			continue
-		}
-		if _, err := l.hydrate(ctx, op); err != nil {
+		case err != nil:
 			return settled, err
+		case op == nil || op.State != StateEffectPending:
+			continue
 		}
 		if err := l.expire(ctx, op); err != nil {
 			return settled, err
 		}
 		settled++
 	}
-	return settled, nil
-}
-
-// longestLease is the longest lease of the contracts in force.
-func (l *Ledger) longestLease() time.Duration {
-	longest := time.Duration(0)
-	for _, t := range l.tools.All() {
-		longest = max(longest, t.Info().Policy.Lease)
-	}
-	return longest
+	return settled, unread
 }
 
 // ContractsChanged tells the ledger that other contracts are in force: a jump
 // of the database's clock, or a start, suspends for as long as an attempt of any
 // of them may take to show.
 func (l *Ledger) ContractsChanged() {
-	longest := time.Duration(0)
-	for _, t := range l.tools.All() {
-		longest = max(longest, t.Info().Policy.showsWithin())
-	}
+	longest := l.tools.longest((*Policy).showsWithin)
 	l.clock.setSuspend(longest)
 	l.replicas.setCold(l.startedAt.Add(longest))
 }

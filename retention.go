@@ -62,20 +62,13 @@ func (l *Ledger) over(ctx context.Context, ops []*Operation) ([]*Operation, erro
 		return nil, fmt.Errorf("list holds: %w", err)
 	}
 	var over []*Operation
-	var strange map[ToolName]bool // of which it was said
 	for _, op := range ops {
 		if !op.State.Terminal() || op.Tenant == serialTenant || holdOver(holds, op) != nil {
 			continue
 		}
 		t, err := l.hydrate(ctx, op)
 		if unreadable(err) {
-			if strange == nil {
-				strange = map[ToolName]bool{}
-			}
-			if !strange[op.Tool] {
-				strange[op.Tool] = true
-				l.log.Warn("records are kept past their time: their contract cannot be read here", "tool", op.Tool, "error", err)
-			}
+			l.warnOnce("records are kept past their time: their contract cannot be read here", op.Tool, err)
 			continue
 		}
 		if err != nil {
@@ -88,10 +81,10 @@ func (l *Ledger) over(ctx context.Context, ops []*Operation) ([]*Operation, erro
 	return over, nil
 }
 
-// unreadable reports whether it is an operation's contract that does not load, and
-// not the ledger: what is kept of the others does not wait for it.
+// unreadable reports whether it is one operation, or its contract, that cannot be read
+// here, and not the ledger: the others do not wait for it.
 func unreadable(err error) bool {
-	return Is(err, CodeConfigInvalid) || Is(err, CodeContractInvalid) || Is(err, CodeToolNotFound)
+	return slices.Contains([]Code{CodeConfigInvalid, CodeContractInvalid, CodeToolNotFound, CodeLedgerCorrupt}, CodeOf(err))
 }
 
 // outlived reports whether a record may become a tombstone.

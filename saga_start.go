@@ -43,7 +43,7 @@ func (l *Ledger) StartSaga(ctx context.Context, in SagaRequest) (*SagaAnswer, er
 	if err != nil || there != nil {
 		return sameSaga(err, s, there)
 	}
-	if err := l.checkSteps(in.Principal, s.Steps); err != nil {
+	if err := l.checkSteps(ctx, in.Principal, s.Steps); err != nil {
 		return nil, err
 	}
 	if s.Subject, err = l.subjectNamed(ctx, s.Tenant, in.Subject); err != nil {
@@ -133,21 +133,21 @@ func undoneBy(t Tool) ToolName {
 }
 
 // checkSteps looks at the tools of the steps, and says what kind each step is.
-func (l *Ledger) checkSteps(p Principal, steps []SagaStep) error {
+func (l *Ledger) checkSteps(ctx context.Context, p Principal, steps []SagaStep) error {
 	for i := range steps {
 		step := &steps[i]
-		t, err := l.sagaTool(p, step.Tool)
+		t, err := l.sagaTool(ctx, p, step.Tool)
 		if err != nil {
 			return err
 		}
 		undo := undoneBy(t)
 		if step.Undo != nil {
 			undo = step.Undo.Tool
-			if _, err := l.sagaTool(p, undo); err != nil {
+			if _, err := l.sagaTool(ctx, p, undo); err != nil {
 				return err
 			}
 		} else if undo != "" {
-			if _, err := l.tools.Active(undo); err != nil {
+			if _, err := l.tools.find(ctx, undo); err != nil {
 				return err
 			}
 		}
@@ -168,8 +168,8 @@ func (l *Ledger) checkSteps(p Principal, steps []SagaStep) error {
 }
 
 // sagaTool is a tool that the ledger itself may perform for the principal.
-func (l *Ledger) sagaTool(p Principal, name ToolName) (Tool, error) {
-	t, err := l.permitted(p, name, ActionSubmit)
+func (l *Ledger) sagaTool(ctx context.Context, p Principal, name ToolName) (Tool, error) {
+	t, err := l.permitted(ctx, p, name, ActionSubmit)
 	if err == nil && t.Info().Policy.RemoteExecutor {
 		return nil, &Error{Code: CodeInvalidRequest, Op: "start saga", Message: fmt.Sprintf("tool %s is performed by its caller, and a saga's steps are performed by onceward", name)}
 	}

@@ -132,10 +132,11 @@ func (l *Ledger) StepSagas(ctx context.Context) (worked bool, err error) {
 // look is what a look at a saga's step says: that the saga moved, or what it
 // waits for. The zero value is: it waits for an operation that is at work.
 type look struct {
-	moved  bool
-	note   string // what a person has to do; empty: nothing
-	review bool   // and that it is not a plain yes
-	after  time.Duration
+	moved     bool
+	note      string // what a person has to do; empty: nothing
+	review    bool   // and that it is not a plain yes
+	elsewhere bool   // it is another process, and no person, that has to do it
+	after     time.Duration
 }
 
 // advanceSaga takes a saga as far as it comes now. Each move is committed before
@@ -150,6 +151,9 @@ func (l *Ledger) advanceSaga(ctx context.Context, s *Saga) error {
 		}
 		next := s.Clone()
 		saw, err := l.move(ctx, &next)
+		if errors.Is(err, ErrFunctionNotHere) { // no verdict: a process that has it goes on
+			next, saw, err = s.Clone(), look{note: cutWords("another process has to go on: " + messageOf(err)), elsewhere: true}, nil
+		}
 		if err != nil {
 			return err
 		}
@@ -204,11 +208,14 @@ func (s *Saga) going() SagaState {
 // rest is how long a saga that waits is left alone, besides being told: the longer
 // it has waited, the longer.
 func (s *Saga) rest(now time.Time, saw look) time.Duration {
-	most := sagaWaitMax
-	if saw.note != "" {
+	most, since := sagaWaitMax, s.UpdatedAt
+	switch {
+	case saw.elsewhere && s.Note != saw.note:
+		since = now // whoever can go on takes it soon
+	case saw.note != "" && !saw.elsewhere:
 		most = sagaHumanMax
 	}
-	return max(saw.after, min(max(now.Sub(s.UpdatedAt)/2, sagaWaitMin), most))
+	return max(saw.after, min(max(now.Sub(since)/2, sagaWaitMin), most))
 }
 
 // sagaNotes are the lines of the audit trail that go with a move.
@@ -297,7 +304,7 @@ func (l *Ledger) stepIntent(ctx context.Context, s *Saga, step *SagaStep) (*admi
 	if why, err := l.lostRights(ctx, s.By, ActionSubmit); err != nil || why != "" {
 		return nil, cmp.Or(err, error(&Error{Code: CodeForbidden, Op: "submit step", Message: why}))
 	}
-	t, err := l.sagaTool(s.By, step.Tool)
+	t, err := l.sagaTool(ctx, s.By, step.Tool)
 	if err != nil {
 		return nil, err
 	}

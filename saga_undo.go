@@ -190,7 +190,7 @@ func (l *Ledger) undoIntent(ctx context.Context, s *Saga, step *SagaStep, op *Op
 			return nil, err
 		}
 	}
-	t, err := l.tools.Active(tool)
+	t, err := l.tools.find(ctx, tool)
 	if err != nil {
 		return nil, err
 	}

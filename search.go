@@ -51,10 +51,7 @@ func (l *Ledger) Search(ctx context.Context, p Principal, f Filter) (*Found, err
 func (l *Ledger) searchKey(ctx context.Context, p Principal, f Filter) (*Found, error) {
 	tools := []ToolName{f.Tool}
 	if f.Tool == "" {
-		tools = nil
-		for _, t := range l.tools.All() {
-			tools = append(tools, t.Info().Name)
-		}
+		tools = l.tools.names()
 	}
 	found := &Found{}
 	for _, f.Tool = range tools {

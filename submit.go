@@ -61,7 +61,7 @@ type admitted struct {
 // admit validates an intent under the contract in force. Nothing is looked up
 // and nothing is left behind.
 func (l *Ledger) admit(ctx context.Context, in *Intent) (*admitted, error) {
-	t, err := l.permitted(in.Principal, in.Tool, ActionSubmit)
+	t, err := l.permitted(ctx, in.Principal, in.Tool, ActionSubmit)
 	if err != nil {
 		return nil, err
 	}

@@ -201,11 +201,11 @@ func (l *Ledger) PauseTool(ctx context.Context, p Principal, tool ToolName, reas
 		return &Error{Code: CodeEvidenceRequired, Op: "pause tool", Message: "a pause needs a reason", Hint: "say why, so that the next person knows when to resume"}
 	}
 	if tool != "" {
-		if _, err := l.tools.Active(tool); err != nil && !Is(err, CodeContractSuperseded) { // what is behind can be stopped, too
+		if _, err := l.tools.known(ctx, tool); err != nil && !Is(err, CodeContractSuperseded) { // what is behind can be stopped, too
 			return err
 		}
 	}
-	if err := l.maySwitch(p, tool); err != nil {
+	if err := l.maySwitch(ctx, p, tool); err != nil {
 		return err
 	}
 	return l.throw(ctx, ToolSwitch{Tenant: p.Tenant, Tool: tool, Paused: true, Reason: reason, By: p.String()})
@@ -308,14 +308,14 @@ func switched(sw ToolSwitch) AuditEvent {
 
 // maySwitch refuses who is narrowed to other tools. A tool whose contract is
 // gone has no effect class: only its name counts.
-func (l *Ledger) maySwitch(p Principal, tool ToolName) error {
+func (l *Ledger) maySwitch(ctx context.Context, p Principal, tool ToolName) error {
 	if err := Authorize(p, ActionSwitchTools); err != nil {
 		return err
 	}
 	if tool == "" {
 		return p.permitsAll()
 	}
-	t, err := l.tools.Active(tool)
+	t, err := l.tools.known(ctx, tool)
 	if err != nil {
 		p.Effects = nil
 		return p.Permits(tool, 0)
@@ -331,10 +331,10 @@ const resumeStep = 100
 // paused tool whose contract is gone can be resumed too; CodeToolNotFound for one
 // that has no contract and is not paused.
 func (l *Ledger) ResumeTool(ctx context.Context, p Principal, tool ToolName) (int, error) {
-	if err := l.maySwitch(p, tool); err != nil {
+	if err := l.maySwitch(ctx, p, tool); err != nil {
 		return 0, err
 	}
-	if _, err := l.tools.Active(tool); tool != "" && err != nil {
+	if _, err := l.tools.known(ctx, tool); tool != "" && err != nil {
 		if sw, paused := l.switches.find(p.Tenant, tool); !paused || sw.Tool != tool {
 			return 0, err
 		}

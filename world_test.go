@@ -2,6 +2,7 @@ package onceward_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -50,6 +51,7 @@ type world struct {
 	handle   func() onceward.Store // another handle on the database
 	tools    []*oncewardtest.Tool  // every version that was ever in force
 	beside   []onceward.Tool       // further contracts of the processes that start from now on
+	broken   onceward.Code         // what a version is that none of these is; empty: CodeContractInvalid
 }
 
 // replica is one process: a ledger with its own handle on the database, and its
@@ -218,7 +220,7 @@ func (w *world) compile(_ onceward.ToolName, source []byte) (onceward.Tool, erro
 			return t, nil
 		}
 	}
-	return nil, onceward.Errorf(onceward.CodeContractInvalid, "no such contract")
+	return nil, onceward.Errorf(cmp.Or(w.broken, onceward.CodeContractInvalid), "no such contract")
 }
 
 // stopWait bounds how long a test's process may take to end what it works on.

@@ -20,7 +20,6 @@ type Due struct {
 	log    *slog.Logger
 	slots  chan struct{} // one token per row that is being advanced
 	shares *shares
-	others strangers
 	work   sync.WaitGroup
 	next   time.Duration // until the earliest due row, as of the last step
 }
@@ -31,7 +30,6 @@ const (
 	dueTake    = 16               // rows taken at once: by so many a share may be passed
 	dueHold    = 30 * time.Second // a taker that dies gives its rows back after this
 	dueLeave   = time.Second      // a row that a newer release wrote is left to others for so long
-	dueStrange = 30 * time.Second // rows of a function that is not activated here are left to others for so long
 	duePollMin = 10 * time.Millisecond
 	duePollMax = time.Second // replicas see each other's due rows at the latest after this
 )
@@ -51,7 +49,7 @@ func (d *Due) Step(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	full := append(d.shares.full(), d.others.left(d.ledger.Now())...)
+	full := d.shares.full()
 	rows, now, err := d.store.TakeDue(ctx, free, dueHold, full...)
 	for range free - len(rows) {
 		<-d.slots
@@ -81,22 +79,18 @@ func (d *Due) Step(ctx context.Context) (bool, error) {
 }
 
 // advance lets the ledger advance a row that was taken at that time. What a newer
-// release wrote is given back at once: a replica of it goes on. So is what is a
-// function's that is not activated here.
+// release wrote is given back at once: a replica of it goes on. What needs a function
+// that is not activated here the ledger has put off, and said so.
 func (d *Due) advance(ctx context.Context, row onceward.Due, taken time.Time) error {
 	err := d.ledger.Advance(ctx, row.ID)
 	switch {
-	case onceward.Is(err, onceward.CodeLedgerTooNew):
-		d.log.Info("operation left to a newer replica", "operation", row.ID.String(), "state", row.State.String())
-		row.At = taken.Add(dueLeave)
 	case errors.Is(err, onceward.ErrFunctionNotHere):
-		if d.others.add(onceward.Workload{Tenant: row.Tenant, Tool: row.Tool}, d.ledger.Now().Add(dueStrange)) {
-			d.log.Warn("operations of a tool left to others", "tool", row.Tool, "tenant", row.Tenant, "error", err)
-		}
-		row.At = taken
-	default:
+		return nil
+	case !onceward.Is(err, onceward.CodeLedgerTooNew):
 		return err
 	}
+	d.log.Info("operation left to a newer replica", "operation", row.ID.String(), "state", row.State.String())
+	row.At = taken.Add(dueLeave)
 	return d.store.Reschedule(ctx, row)
 }
 
@@ -120,8 +114,8 @@ func (d *Due) acquire(ctx context.Context) (int, error) {
 	return dueTake, nil
 }
 
-// plan finds out when to look again. Where workloads are full, or left to others, the
-// earliest due row may be one of theirs: whoever gives a slot back wakes the loop.
+// plan finds out when to look again. Where workloads are full, the earliest due
+// row may be one of theirs: whoever gives a slot back wakes the loop.
 func (d *Due) plan(ctx context.Context, full bool) error {
 	d.next = duePollMax
 	if full {

@@ -192,13 +192,13 @@ var operationRoutes = []route{
 	{
 		Method: http.MethodGet, Path: "/v1/operations/{id}/replay", Name: "planReplay", handle: planReplay, Action: onceward.ActionReplay,
 		Summary: "Look the effect up afresh and say whether a new attempt under the same key is safe. What the look-up proves is recorded.",
-		Answers: []answer{{http.StatusOK, ReplayPlan{}, "The plan."}}, Refusals: []onceward.Code{onceward.CodeOperationNotFound},
+		Answers: []answer{{http.StatusOK, ReplayPlan{}, "The plan."}}, Refusals: []onceward.Code{onceward.CodeOperationNotFound, onceward.CodeStateForbids},
 	},
 	{
 		Method: http.MethodPost, Path: "/v1/operations/{id}/replay", Name: "replayOperation", handle: replay, Action: onceward.ActionReplay,
 		Summary: "Make a new attempt under the same key, if its plan allows it.",
 		Body:    ReplayRequest{}, Answers: changeAnswers,
-		Refusals: []onceward.Code{onceward.CodeOperationNotFound, onceward.CodeReplayRefused, onceward.CodeConfirmationNeeded, onceward.CodeEvidenceRequired},
+		Refusals: []onceward.Code{onceward.CodeOperationNotFound, onceward.CodeStateForbids, onceward.CodeReplayRefused, onceward.CodeConfirmationNeeded, onceward.CodeEvidenceRequired},
 	},
 	{
 		Method: http.MethodGet, Path: "/v1/approvals", Name: "listApprovals", handle: listApprovals, Action: onceward.ActionReadApprovals,
