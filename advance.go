@@ -10,7 +10,11 @@ import (
 // escalate or cancel. It is safe to call at any time, from several processes.
 // ErrFunctionNotHere: that needs the code of a function that this process has not
 // activated, and was put off for a process that has.
+// CodeLedgerUnavailable also when the ledger is closed: nothing is done then.
 func (l *Ledger) Advance(ctx context.Context, id OperationID) error {
+	if err := l.closed("advance operation", id); err != nil {
+		return err
+	}
 	op, err := l.writer.Read(ctx, id)
 	if err != nil || op == nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync/atomic"
 	"time"
 )
 
@@ -95,13 +96,15 @@ func (l *Ledger) send(op *Operation, t Tool, lease time.Time, span *Span) (_ Evi
 	if bound, ok := t.(CallerBound); ok {
 		tap = bound.Tap(op)
 	}
+	var refusal atomic.Pointer[error] // Why: a function that is cut off goes on to ask, beside us
 	l.crash("dispatch.before_send")
 	ev := l.providerOf(t, op).Send(l.detached, &req, SendOptions{
 		Tap:          tap,
 		SecretHeader: fieldNames(secrets), Write: info.Policy.Effect.Writes(), Deadline: info.Policy.Deadline, NotAfter: lease, Hosts: info.Hosts, JudgeBytes: info.JudgeBytes,
 		BeforeWrite: func() error {
-			stopped = l.fence(op, lease)
-			return stopped
+			err := l.fence(op, lease)
+			refusal.Store(&err)
+			return err
 		},
 		OnReach: func(r Reach) {
 			if r == ReachBodyWritten {
@@ -111,6 +114,9 @@ func (l *Ledger) send(op *Operation, t Tool, lease time.Time, span *Span) (_ Evi
 		OnProgress: func(now Progress) { l.progress.tell(op.ID, now) },
 	})
 	l.toLedgerTime(&ev, started)
+	if last := refusal.Load(); last != nil {
+		stopped = *last
+	}
 	return ev, stopped
 }
 
@@ -128,8 +134,8 @@ func fieldNames(fields []HeaderField) []string {
 // fence is the last check before the first byte: rule 6 is checked again at the
 // moment of writing.
 func (l *Ledger) fence(op *Operation, lease time.Time) error {
-	if l.detached.Err() != nil {
-		return &Error{Code: CodeLedgerUnavailable, Op: "send attempt", OperationID: op.ID, Message: "the process goes away"}
+	if err := l.closed("send attempt", op.ID); err != nil {
+		return err
 	}
 	if !l.opts.Clock.Now().Before(lease) {
 		return &Error{Code: CodeFenceLost, Op: "send attempt", OperationID: op.ID, Message: "the lease has passed"}

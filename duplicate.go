@@ -115,6 +115,9 @@ func refuseDuplicate(d OnDuplicate, op *Operation) error {
 
 // retiredDuplicate refuses, unless the contract says that the key may be used anew.
 func (l *Ledger) retiredDuplicate(ctx context.Context, in *Intent, t Tool, op *Operation, wait time.Duration) (*Answer, error) {
+	if err := l.closed("claim operation", op.ID); err != nil {
+		return nil, err
+	}
 	mark, _ := l.live.add(op) // from before the commit, as in startAgain
 	handed := false
 	defer func() {

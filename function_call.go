@@ -29,10 +29,10 @@ func callOf(op *Operation) *Call {
 }
 
 // Check says, directly before the effect, whether it may still be made: nil, or
-// why not (the lease has passed, the tool is paused). It was asked before the
-// function was called; one that takes long before its effect asks again, and
-// returns NotDone for what it did not do. A Call that no ledger made, as a test of
-// the function's own, may always.
+// why not (the lease has passed, the tool is paused, the ledger is closed). It was
+// asked before the function was called; one that takes long before its effect asks
+// again, and returns NotDone for what it did not do. A Call that no ledger made, as
+// a test of the function's own, may always.
 func (c *Call) Check() error {
 	if c.check == nil {
 		return nil
@@ -98,7 +98,7 @@ func (p *functionProvider) Send(ctx context.Context, req *Request, opts SendOpti
 	within, cancel := context.WithTimeout(ctx, p.timeOf(&opts))
 	defer cancel()
 	if req.Method == functionProbe {
-		ev.take(called(within, func() (Outcome, error) { return p.look(within, call) }))
+		ev.take(called(ctx, func() (Outcome, error) { return p.look(within, call) }))
 		ev.EndedAt = p.clock.Now()
 		return ev
 	}
@@ -120,14 +120,14 @@ func (p *functionProvider) Send(ctx context.Context, req *Request, opts SendOpti
 		}
 	}
 	reached(ReachHeadersWritten)
-	end := called(within, func() (Outcome, error) { return perform(within, call) })
+	end := called(ctx, func() (Outcome, error) { return perform(within, call) })
 	reached(ReachBodyWritten)
 	reached(ReachFirstByte)
 	ev.take(end)
 	ev.EndedAt = p.clock.Now()
 	ev.LastByteAt = ev.EndedAt
 	if end.problem == stillRunning && !opts.NotAfter.IsZero() { // it may yet act until the lease ends
-		ev.LastByteAt = opts.NotAfter.Add(opts.Deadline + p.t.info.Policy.ByteTail)
+		ev.LastByteAt = p.t.info.Policy.lastByteAfter(opts.NotAfter)
 	}
 	return ev
 }
@@ -160,7 +160,8 @@ type functionEnd struct {
 }
 
 // called calls a function on a goroutine of its own, so that a panic, or an exit
-// of the goroutine, ends the call alone.
+// of the goroutine, ends the call alone. ctx ends when the process goes away; it is not
+// the function's own, past whose deadline it is waited for all the same.
 func called(ctx context.Context, f func() (Outcome, error)) functionEnd {
 	ended := make(chan functionEnd, 1)
 	go func() {
@@ -178,9 +179,6 @@ func called(ctx context.Context, f func() (Outcome, error)) functionEnd {
 	case end := <-ended:
 		return end
 	case <-ctx.Done():
-	}
-	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return <-ended
 	}
 	select {
 	case end := <-ended:

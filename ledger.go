@@ -200,7 +200,9 @@ func (l *Ledger) LetGo() {
 }
 
 // Close lets running attempts end and record, up to the context's end, and
-// then cuts them off: what was cut is unknown and settled by whoever comes next.
+// then cuts them off: what was cut is unknown and settled by whoever comes next. A
+// function that does not heed its context is waited for five seconds more. After
+// that no attempt and no look-up begins: CodeLedgerUnavailable. Stop the loops first.
 func (l *Ledger) Close(ctx context.Context) error {
 	l.Drain()
 	select {
@@ -212,6 +214,14 @@ func (l *Ledger) Close(ctx context.Context) error {
 		<-l.running.wait()
 		return ctx.Err()
 	}
+}
+
+// closed is the refusal of whatever would need an attempt, or a look-up, after [Ledger.Close].
+func (l *Ledger) closed(op string, id OperationID) error {
+	if l.detached.Err() == nil {
+		return nil
+	}
+	return &Error{Code: CodeLedgerUnavailable, Op: op, OperationID: id, Message: "the ledger is closed", Hint: "ask another process, or again once this one has started anew"}
 }
 
 // WaitIdle blocks until no attempt of this process is running. New ones may

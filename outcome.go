@@ -166,7 +166,7 @@ func (m *step) leaseExpired(e LeaseExpired) error {
 	if m.at.Before(a.LeaseUntil) {
 		return forbidden(&m.op, e, "the lease still runs")
 	}
-	m.close(a, StatusOpen, SettledByNobody, Sent{Reach: ReachUnknown, LastByteAt: a.LeaseUntil.Add(m.op.Policy.Deadline + m.op.Policy.ByteTail)})
+	m.close(a, StatusOpen, SettledByNobody, Sent{Reach: ReachUnknown, LastByteAt: m.op.Policy.lastByteAfter(a.LeaseUntil)})
 	a.Failure = Failure{Class: ClassTimeout, Code: "lease_expired", Message: "the holder was silent past its lease", Retryable: true}
 	return m.unknown(a.Failure, 0)
 }

@@ -41,6 +41,12 @@ type Policy struct {
 	Rate        Rate // how often attempts may start, per process
 }
 
+// lastByteAfter is the last instant at which a byte may leave, or a function may act, of
+// an attempt whose end nobody saw.
+func (p *Policy) lastByteAfter(lease time.Time) time.Time {
+	return lease.Add(p.Deadline + p.ByteTail)
+}
+
 // showsWithin is the longest time from an attempt's start until its effect is
 // there, if it has any: its lease, the last bytes beyond it, and settle.
 func (p *Policy) showsWithin() time.Duration {

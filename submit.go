@@ -217,6 +217,9 @@ func (c *Change) complete(in *Intent, p *Prepared, op *Operation, at time.Time) 
 // claim. Where that beat is old, or told of a low-water mark past the claim's
 // creation, the process beats again first.
 func (l *Ledger) mark(ctx context.Context, op *Operation) (*liveMark, error) {
+	if err := l.closed("claim operation", op.ID); err != nil {
+		return nil, err
+	}
 	m, overtaken := l.live.add(op)
 	if overtaken || l.replicas.stale(l.opts.Clock.Now()) {
 		if _, _, err := l.Beat(ctx); err != nil {
