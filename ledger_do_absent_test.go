@@ -136,6 +136,21 @@ func TestABulkReplayLeavesAFunctionToTheProcessThatHasIt(t *testing.T) {
 	})
 }
 
+func TestAnEventThatNamesAFunctionIsLeftToTheProcessThatHasIt(t *testing.T) {
+	t.Parallel()
+	onBooks(t, onceward.EffectProbedWrite, func(t *testing.T, d *doing) {
+		without := d.alone(withSender(t))
+		id := without.delivered(`{"id":"e","book":{"id":"a"}}`)
+		without.inbox()
+		without.event(id, onceward.InboxReceived)
+		d.activate(withSender(t))
+		d.clock.Advance(time.Minute)
+		d.inbox()
+		d.quiet()
+		d.wantBooks(&onceward.Operation{ID: d.event(id, onceward.InboxHandled).Operations[0]}, onceward.StateSucceeded, 1, 1)
+	})
+}
+
 // The leases of a function that is not here may be longer than those of all that is.
 // A jump of the database's clock suspends for as long as they last.
 func TestAClockJumpEndsNoLeaseOfAFunctionThatIsNotHere(t *testing.T) {

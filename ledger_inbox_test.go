@@ -15,7 +15,7 @@ import (
 type sender struct{ info onceward.EventSourceInfo }
 
 func newSender() *sender {
-	return &sender{onceward.EventSourceInfo{Name: "shop", Version: "v1", Tenant: onceward.DefaultTenant, Tools: []onceward.ToolName{"t.write"}, BodyBytesMax: 1 << 20,
+	return &sender{onceward.EventSourceInfo{Name: "shop", Version: "v1", Tenant: onceward.DefaultTenant, Tools: []onceward.ToolName{"t.write", "f.book"}, BodyBytesMax: 1 << 20,
 		Window: 30 * 24 * time.Hour, Source: []byte("source v1")}}
 }
 
@@ -24,6 +24,7 @@ type sentEvent struct {
 	At       time.Time         `json:"at,omitzero"`
 	Do       []json.RawMessage `json:"do,omitempty"`
 	Consumer json.RawMessage   `json:"consumer,omitempty"` // another mapping's input
+	Book     json.RawMessage   `json:"book,omitempty"`     // an input of f.book
 	Broken   bool              `json:"broken,omitempty"`   // a mapping that cannot be made
 	Panics   bool              `json:"panics,omitempty"`
 	Evidence *sentEvidence     `json:"evidence,omitempty"`
@@ -79,6 +80,9 @@ func (s *sender) Plan(in *onceward.InboxEvent) []onceward.EventPart {
 			part.Operations = append(part.Operations, onceward.EventOperation{Tool: "t.write", Input: input})
 		}
 		parts = append(parts, part)
+	}
+	if e.Book != nil {
+		parts = append(parts, onceward.EventPart{Mapping: "book", Operations: []onceward.EventOperation{{Tool: "f.book", Input: e.Book}}})
 	}
 	if e.Consumer != nil {
 		parts = append(parts, onceward.EventPart{Mapping: "consumer", Run: &onceward.EventRun{Workflow: "support.triage", Version: "1", TriggerKey: in.Key},
