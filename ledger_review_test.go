@@ -45,6 +45,30 @@ func (w *world) inReview(input string) *onceward.Operation {
 	return op
 }
 
+// One whose contract does not load any more is listed, and cannot be answered here.
+func TestReviewWhoseContractCannotBeReadHidesNoOther(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, fax())
+	w.broken, w.beside = onceward.CodeContractInvalid, []onceward.Tool{oncewardtest.NewTool("t.other", onceward.EffectUnsafeWrite)}
+	w.restart()
+	w.provider.Script(oncewardtest.FaultAnswerLost)
+	a, err := w.ledger.Submit(t.Context(), onceward.Intent{Principal: onceward.LocalPrincipal(), Tool: "t.other", Input: []byte(`{"id":"a"}`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.work()
+	op := w.inReview(`{"id":"b"}`)
+	w.beside = nil
+	w.restart()
+	reviews, err := w.ledger.Reviews(t.Context(), olga, onceward.ReviewQuery{Limit: 10})
+	if err != nil || len(reviews) != 2 || reviews[0].Operation.ID != a.Operation.ID || reviews[1].Operation.ID != op.ID {
+		t.Fatalf("the queue is %v, %v", reviews, err)
+	}
+	if lost, whole := reviews[0], reviews[1]; len(lost.Answers) != 0 || lost.Info.Name != "t.other" || len(whole.Answers) == 0 {
+		t.Errorf("of the one: %+v; of the other: %+v", lost, whole)
+	}
+}
+
 // alarmed is what the world's process raised so far.
 func (r *replica) alarmed() []string {
 	r.mu.Lock()

@@ -71,6 +71,21 @@ type Review struct {
 	Answers   []ReviewAnswer
 }
 
+// listed is an operation's place in the queue. One whose contract cannot be read
+// here holds up no other: it is listed without what the contract says, and nothing
+// can be answered about it in this process.
+func (l *Ledger) listed(ctx context.Context, op *Operation) (*Review, error) {
+	t, err := l.hydrate(ctx, op)
+	if unreadable(err) {
+		l.warnOnce("reviews are listed that cannot be answered here: their contract cannot be read", op.Tool, err)
+		return &Review{Operation: op, Info: &ToolInfo{Name: op.Tool, Version: op.Contract}, Overdue: op.Overdue(l.clock.now())}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return l.review(op, t), nil
+}
+
 func (l *Ledger) review(op *Operation, t Tool) *Review {
 	return &Review{Operation: op, Info: t.Info(), Overdue: op.Overdue(l.clock.now()), Answers: op.Answers()}
 }
@@ -144,11 +159,11 @@ func (l *Ledger) Reviews(ctx context.Context, p Principal, q ReviewQuery) ([]*Re
 			if !l.waitsFor(p, op, q) {
 				continue
 			}
-			t, err := l.hydrate(ctx, op)
+			r, err := l.listed(ctx, op)
 			if err != nil {
 				return nil, err
 			}
-			if r := l.review(op, t); q.After == (ReviewCursor{}) || r.Cursor().compare(q.After) > 0 {
+			if q.After == (ReviewCursor{}) || r.Cursor().compare(q.After) > 0 {
 				found = append(found, r)
 			}
 		}
