@@ -20,6 +20,12 @@ const (
 	sagaHumanMax = 5 * time.Minute  // of one that waits for a person
 )
 
+// sagasKnownMax is how many sagas a process is told of.
+//
+// Why a bound: those that another process takes to their end are never forgotten
+// otherwise. One that is forgotten comes up by its own time.
+const sagasKnownMax = 100_000
+
 // movedSagas are the sagas that this process has stepped and sees going on, and
 // those of them that something moved since. A process without the loop has none.
 type movedSagas struct {
@@ -78,6 +84,9 @@ func (m *movedSagas) know(s *Saga) {
 	if s.State.Final() {
 		delete(m.known, s.ID)
 		return
+	}
+	if len(m.known) >= sagasKnownMax {
+		clear(m.known)
 	}
 	m.known[s.ID] = struct{}{}
 }
