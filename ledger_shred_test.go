@@ -40,8 +40,8 @@ func sealing(t testing.TB, keys *sealed.KeyRing) worldOption {
 }
 
 func sealingWith(t testing.TB, opts sealed.Options) worldOption {
-	return func(o *onceward.Options) {
-		opts.Wait = func(context.Context, time.Duration) error { return nil }
+	opts.Wait = func(context.Context, time.Duration) error { return nil }
+	return func(o *onceward.Options) { // of several worlds at once
 		s, err := sealed.Open(t.Context(), o.Store, opts)
 		if err != nil {
 			t.Fatal(err)
