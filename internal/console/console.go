@@ -64,7 +64,7 @@ type Console struct {
 	ledger *onceward.Ledger
 	log    *slog.Logger
 	mux    *http.ServeMux
-	views  map[string]*template.Template
+	views  map[string]func() *template.Template
 	assets map[string]asset // by path
 	live   *hub
 }
@@ -86,7 +86,7 @@ func New(opts Options) (*Console, error) {
 	c := &Console{opts: opts, ledger: opts.Ledger, log: opts.Log, mux: http.NewServeMux(), assets: map[string]asset{}, live: newHub(opts.Ledger, opts.Log)}
 	css, js := c.embed("console.css", "text/css; charset=utf-8"), c.embed("console.js", "text/javascript; charset=utf-8")
 	icon := c.embed("icon.svg", "image/svg+xml")
-	c.views = parse(map[string]string{"css": css, "js": js, "icon": icon})
+	c.views = templates(map[string]string{"css": css, "js": js, "icon": icon})
 	for i := range routes {
 		r := &routes[i]
 		c.mux.HandleFunc(r.Method+" "+r.Path, func(w http.ResponseWriter, req *http.Request) { c.serve(w, req, r) })

@@ -9,21 +9,19 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
 
 	"github.com/onceward/onceward"
 )
 
-// parse makes the templates: each page with the layout and the parts around it.
-func parse(assets map[string]string) map[string]*template.Template {
-	base := template.New("").Funcs(template.FuncMap{
-		"w": word, "wordOr": wordOr, "counted": counted, "text": visibleText, "marked": marked, "sentence": sentence, "at": timeElement, "day": dayOf, "ago": ago, "took": took, "n": func(n any) string { return grouped(toInt(n)) },
-		"badge": badge, "short": short, "asset": func(name string) string { return assets[name] }, "dict": dict, "state": stateWord, "event": eventWord, "json": pretty, "bytes": func(s string) []byte { return []byte(s) }, "list": func(v ...any) []any { return v },
-		"since": func(now, at time.Time) string { return took(now.Sub(at)) },
-	})
-	base = template.Must(base.ParseFS(files, "pages/layout.html", "pages/part_*.html"))
-	views := map[string]*template.Template{}
+// templates are the pages, each with the layout and the parts around it. A page is
+// parsed when it is first shown: most servers show few of them, or none, and all
+// of them together are as large as everything else that a server at rest keeps.
+func templates(assets map[string]string) map[string]func() *template.Template {
+	base := sync.OnceValue(func() *template.Template { return layout(assets) })
+	views := map[string]func() *template.Template{}
 	names, err := fs.Glob(files, "pages/*.html")
 	if err != nil {
 		panic(err) // the pattern is right
@@ -31,10 +29,20 @@ func parse(assets map[string]string) map[string]*template.Template {
 	for _, file := range names {
 		name := strings.TrimSuffix(strings.TrimPrefix(file, "pages/"), ".html")
 		if name != "layout" && !strings.HasPrefix(name, "part_") {
-			views[name] = template.Must(template.Must(base.Clone()).ParseFS(files, file))
+			views[name] = sync.OnceValue(func() *template.Template { return template.Must(template.Must(base().Clone()).ParseFS(files, file)) })
 		}
 	}
 	return views
+}
+
+// layout is what all pages share.
+func layout(assets map[string]string) *template.Template {
+	base := template.New("").Funcs(template.FuncMap{
+		"w": word, "wordOr": wordOr, "counted": counted, "text": visibleText, "marked": marked, "sentence": sentence, "at": timeElement, "day": dayOf, "ago": ago, "took": took, "n": func(n any) string { return grouped(toInt(n)) },
+		"badge": badge, "short": short, "asset": func(name string) string { return assets[name] }, "dict": dict, "state": stateWord, "event": eventWord, "json": pretty, "bytes": func(s string) []byte { return []byte(s) }, "list": func(v ...any) []any { return v },
+		"since": func(now, at time.Time) string { return took(now.Sub(at)) },
+	})
+	return template.Must(base.ParseFS(files, "pages/layout.html", "pages/part_*.html"))
 }
 
 // dict makes a map for a part: key, value, key, value.

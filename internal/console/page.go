@@ -216,7 +216,7 @@ func (p *page) render(status int, name, title string, data any) {
 		f.Done, _ = known("done." + what)
 	}
 	var buf bytes.Buffer
-	if err := p.views[name].ExecuteTemplate(&buf, "layout.html", f); err != nil {
+	if err := p.views[name]().ExecuteTemplate(&buf, "layout.html", f); err != nil {
 		panic(err) // a defect: the recovery of the page logs and answers it
 	}
 	h := p.w.Header()

@@ -18,6 +18,14 @@ import (
 	"github.com/onceward/onceward/oncewardtest"
 )
 
+// A page that is first parsed when somebody opens it must not be found broken then.
+func TestEveryPageParses(t *testing.T) {
+	t.Parallel()
+	if console.ParsePages() == 0 {
+		t.Error("there is no page")
+	}
+}
+
 // addresses of routes with the names of a story in them. A route without a line
 // here is one whose address is its path.
 func (s *story) address(path string) string {
