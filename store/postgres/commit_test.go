@@ -80,6 +80,47 @@ func TestJournalHoldsOnlyWhatWasApplied(t *testing.T) {
 	}
 }
 
+// A page full of claims has room for their outcomes: they touch no index.
+func TestOutcomesStayOnThePagesOfTheirClaims(t *testing.T) {
+	t.Parallel()
+	dsn := testdb.Postgres(t)
+	s, conn := open(t, dsn, postgres.Options{}), connect(t, dsn)
+	var claims, outcomes []onceward.Change
+	for i := range 100 {
+		op := claimed(fmt.Sprintf("k%02d", i))
+		op.Request = nil // what an outcome takes out makes room, here nothing does
+		claims = append(claims, onceward.Change{After: op})
+		outcomes = append(outcomes, onceward.Change{Before: 1, After: succeeded(op)})
+	}
+	pages := func() (places string) {
+		err := conn.QueryRow(t.Context(), `select string_agg((ctid::text::point)[0]::text, ' ' order by id) from operations`).Scan(&places)
+		if err != nil {
+			t.Fatalf("read places: %v", err)
+		}
+		return places
+	}
+	mustCommit(t, s, claims...)
+	before := pages()
+	mustCommit(t, s, outcomes...)
+	if diff := cmp.Diff(strings.Fields(before), strings.Fields(pages())); diff != "" {
+		t.Errorf("rows went to other pages (-claimed +ended):\n%s", diff)
+	}
+}
+
+// The server's own compression takes longer over a large batch than its commit.
+func TestLargeBatchIsNotCompressedSlowly(t *testing.T) {
+	t.Parallel()
+	dsn := testdb.Postgres(t)
+	open(t, dsn, postgres.Options{})
+	conn := connect(t, dsn)
+	var compression, storage string
+	err := conn.QueryRow(t.Context(), `select attcompression::text, attstorage::text from pg_attribute
+where attrelid = 'journal'::regclass and attname = 'entries'`).Scan(&compression, &storage)
+	if err != nil || compression != "l" && storage != "e" {
+		t.Errorf("entries are compressed by %q and stored as %q (%v), want LZ4, or no compression", compression, storage, err)
+	}
+}
+
 func TestTwoChangesOfOneOperationInABatchAreNeverLostSilently(t *testing.T) {
 	t.Parallel()
 	s := open(t, testdb.Postgres(t), postgres.Options{})
