@@ -115,7 +115,7 @@ func (m *step) approvalGranted(e ApprovalGranted) error {
 
 // answers checks that an answer is for what stands in the row now.
 func (m *step) answers(ev Event, actor string, d Digest, contract string) error {
-	o := &m.op
+	o := m.op
 	switch {
 	case actor == "":
 		return forbidden(o, ev, "nobody answers")
@@ -158,7 +158,7 @@ func (o *Operation) mayGrant(actor string, at time.Time) error {
 }
 
 func (m *step) sayYes(actor string, until time.Time) {
-	o := &m.op
+	o := m.op
 	var yeses []Yes // a new slice: Apply changes no slice of its argument
 	for _, y := range o.Approval.Yeses {
 		if !y.Until.Before(m.at) { // else it is void
@@ -190,7 +190,7 @@ func (m *step) approvalRejected(e ApprovalRejected) error {
 // yes to is not what would be sent any more; the editor's own yes counts for the
 // new input, unless requester and approver have to be two people.
 func (m *step) approvalEdited(e ApprovalEdited) error {
-	o := &m.op
+	o := m.op
 	if err := m.answers(e, e.Actor, e.Digest, e.Contract); err != nil {
 		return err
 	}
@@ -229,7 +229,7 @@ func touched(before []string, changed []string) []string {
 
 // rebind replaces what would be sent. Nothing has been sent yet.
 func (m *step) rebind(r *Rendering) {
-	o := &m.op
+	o := m.op
 	o.Contract, o.Policy, o.Effect = r.Contract, r.Policy, r.Policy.Effect
 	o.Digest, o.Prints, o.Input, o.Request = r.Digest, r.Prints, r.Input, r.Request
 	o.ProviderKey, o.SerialKey = r.ProviderKey, r.SerialKey
@@ -240,7 +240,7 @@ func (m *step) rebind(r *Rendering) {
 // and is never voided. Of what has ended, only a question that nobody answered
 // in time is asked anew.
 func (m *step) approvalVoided(e ApprovalVoided) error {
-	o := &m.op
+	o := m.op
 	switch {
 	case o.Attempt() > 0:
 		return forbidden(o, e, "an attempt has spent the approval")
@@ -255,23 +255,22 @@ func (m *step) approvalVoided(e ApprovalVoided) error {
 		m.rebind(e.Next)
 	}
 	o.State, o.IntentAt, o.Parked, o.Failure = StateAwaitingApproval, m.at, NotParked, Failure{}
-	m.op = withoutApproval(m.op)
+	o.putQuestion()
 	return nil
 }
 
-// withoutApproval puts the question.
-func withoutApproval(o Operation) Operation {
+// putQuestion puts the question whether it may be done, and forgets earlier answers.
+func (o *Operation) putQuestion() {
 	o.ApprovalNeeded, o.ApprovedUntil = true, o.IntentAt.Add(-1)
 	o.Approval = Approval{EditedBy: o.Approval.EditedBy, Edited: o.Approval.Edited}
 	o.DueAt = o.questionDue()
-	return o
 }
 
 // approvalExpired ends a question that nobody answered, or an approval that no
 // attempt has spent in its time.
 func (m *step) approvalExpired(e ApprovalExpired) error {
 	if !m.op.approvalLapsed(m.at) {
-		return forbidden(&m.op, e, "its time is not over")
+		return forbidden(m.op, e, "its time is not over")
 	}
 	return m.endUnsent(e)
 }
@@ -319,10 +318,10 @@ func (o *Operation) answered() string {
 // endUnsent cancels what no attempt may have touched.
 func (m *step) endUnsent(ev Event) error {
 	if m.op.OpenAttempts() > 0 {
-		return forbidden(&m.op, ev, "an attempt is open")
+		return forbidden(m.op, ev, "an attempt is open")
 	}
 	if _, ok := ev.(NotAfterPassed); ok && !m.op.pastNotAfter(m.at) {
-		return forbidden(&m.op, ev, "not_after has not passed")
+		return forbidden(m.op, ev, "not_after has not passed")
 	}
 	m.op.State = StateCancelled
 	m.op.Failure = Failure{Code: ev.Kind().String(), Message: endReasons[ev.Kind()]}

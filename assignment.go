@@ -79,7 +79,7 @@ func (o *Operation) firstAssignment(at time.Time) Assignment {
 func (m *step) reviewTaken(e ReviewTaken) error {
 	a := &m.op.Assigned
 	if a.To != "" {
-		return forbidden(&m.op, e, fmt.Sprintf("%s has it since %s", a.To, a.At.UTC().Format(time.RFC3339)))
+		return forbidden(m.op, e, fmt.Sprintf("%s has it since %s", a.To, a.At.UTC().Format(time.RFC3339)))
 	}
 	a.To, a.At = e.Actor, m.at
 	return nil
@@ -88,7 +88,7 @@ func (m *step) reviewTaken(e ReviewTaken) error {
 // reviewOverdue tells it once for each deadline.
 func (m *step) reviewOverdue(e ReviewOverdue) error {
 	if m.reviewDue.IsZero() || m.at.Before(m.reviewDue) {
-		return forbidden(&m.op, e, "its time is not over")
+		return forbidden(m.op, e, "its time is not over")
 	}
 	m.reviewDue = time.Time{}
 	m.alarm("the review is overdue since " + m.op.Assigned.Due.UTC().Format(time.RFC3339))
@@ -100,7 +100,7 @@ func (m *step) commented(e Commented) error {
 	case strings.TrimSpace(e.Text) == "":
 		return &Error{Code: CodeInvalidRequest, Op: "comment on operation", OperationID: m.op.ID, Message: "the comment is empty"}
 	case m.op.Retired:
-		return forbidden(&m.op, e, tombstone)
+		return forbidden(m.op, e, tombstone)
 	}
 	return nil
 }

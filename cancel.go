@@ -3,7 +3,7 @@ package onceward
 // cancelRequested notes the wish. Where something may have been sent, it stays
 // a wish until the outcome is settled (rule 7).
 func (m *step) cancelRequested() {
-	o := &m.op
+	o := m.op
 	o.CancelRequested = true
 	switch o.State {
 	case StateAwaitingApproval, StateReady:

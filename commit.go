@@ -77,26 +77,26 @@ const maxConflicts = 50
 
 // build applies the facts and makes the change that stores the result.
 func (l *Ledger) build(op *Operation, fs []fact, at time.Time) (*Change, []Consequence, error) {
-	next, out := op.Clone(), []Consequence(nil)
-	var records []Record
-	var unshown []Digest
+	c, out := &Change{Before: op.Version, After: op.Clone()}, []Consequence(nil)
+	next := &c.After
 	for _, f := range fs {
-		after, more, err := Apply(next, f.event, at)
+		from, untold := next.State, quiet(next, f.event)
+		more, err := next.apply(f.event, at)
 		if err != nil {
 			return nil, nil, err
 		}
-		if warned := f.evidence != nil && f.evidence.Warning != ""; warned || !quiet(&next, f.event) {
-			records = append(records, record(&next, &after, f, op.Version+1, at))
+		if warned := f.evidence != nil && f.evidence.Warning != ""; warned || !untold {
+			c.Records = append(c.Records, record(from, next, f, op.Version+1, at))
 		}
 		if e, ok := f.event.(Retired); ok {
-			unshown = e.Showings
+			c.Unshown = e.Showings
 		}
-		next, out = after, append(out, more...)
+		out = append(out, more...)
 	}
-	c := &Change{Unshown: unshown, Before: op.Version, After: next, Records: records, Slim: next.Retired && !op.Retired}
-	c.After.Version, c.After.Token = op.Version+1, newToken()
-	c.Events = l.emit(op, &c.After, at)
-	if c.Due = DueFor(&c.After); c.Due == nil {
+	c.Slim = next.Retired && !op.Retired
+	next.Version, next.Token = op.Version+1, newToken()
+	c.Events = l.emit(op, next, at)
+	if c.Due = DueFor(next); c.Due == nil {
 		c.DueGone = op.Version > 0 && DueFor(op) != nil
 	}
 	if op.Version > 0 && op.State.waitsForPerson() && next.State != op.State && !next.Policy.RemoteExecutor { // which no step is
@@ -128,12 +128,12 @@ func quiet(op *Operation, ev Event) bool {
 	return false
 }
 
-func record(before, after *Operation, f fact, version int64, at time.Time) Record {
-	r := Record{Version: version, At: at, Event: f.event.Kind().String(), From: before.State, To: after.State, Actor: f.actor}
+func record(from State, after *Operation, f fact, version int64, at time.Time) Record {
+	r := Record{Version: version, At: at, Event: f.event.Kind().String(), From: from, To: after.State, Actor: f.actor}
 	if f.evidence != nil {
 		ev := *f.evidence
 		ev.Body = ev.Body[:min(len(ev.Body), RecordBodyBytes)]
-		if _, done := f.event.(AttemptDone); done && !before.Policy.KeepResult.Whole() {
+		if _, done := f.event.(AttemptDone); done && !after.Policy.KeepResult.Whole() {
 			ev.Body = nil // no more of an answer that the result does not keep
 		}
 		ev.Header, ev.Warning = ReplayableHeader(ev.Header), ""

@@ -15,7 +15,7 @@ func NewOperation(in *Intent, p *Prepared, info *ToolInfo, gen Generation, at ti
 	}
 	if p.Approval {
 		o.State = StateAwaitingApproval
-		o = withoutApproval(o)
+		o.putQuestion()
 	}
 	return o
 }

@@ -14,23 +14,34 @@ import (
 // an attempt that does not exist or is superseded where only the newest counts
 // is CodeFenceLost. An ignored pair returns op unchanged.
 func Apply(op Operation, ev Event, at time.Time) (Operation, []Consequence, error) {
-	cell := transitions[ev.Kind()][op.State]
-	if cell.Ignored {
-		return op, nil, nil
-	}
-	if cell.Forbidden() {
-		return op, nil, forbidden(&op, ev, tooLate(&op, ev))
-	}
-	m := &step{op: op.Clone(), at: at, reviewDue: op.DueAt}
-	if err := m.handle(ev); err != nil {
+	next := op.Clone()
+	out, err := next.apply(ev, at)
+	if err != nil {
 		return op, nil, err
 	}
-	if !slices.Contains(cell.To, m.op.State) {
-		return op, nil, &Error{Code: CodeInternal, Op: "apply " + ev.Kind().String(), OperationID: op.ID,
-			Message: fmt.Sprintf("%s led from %s to %s, which the table does not have", ev.Kind(), op.State, m.op.State)}
+	return next, out, nil
+}
+
+// apply is Apply in place. After an error the operation may be half changed.
+func (o *Operation) apply(ev Event, at time.Time) ([]Consequence, error) {
+	before := o.State
+	cell := transitions[ev.Kind()][before]
+	if cell.Ignored {
+		return nil, nil
 	}
-	m.finish(op.State)
-	return m.op, m.out, nil
+	if cell.Forbidden() {
+		return nil, forbidden(o, ev, tooLate(o, ev))
+	}
+	m := step{op: o, at: at, reviewDue: o.DueAt}
+	if err := m.handle(ev); err != nil {
+		return nil, err
+	}
+	if !slices.Contains(cell.To, o.State) {
+		return nil, &Error{Code: CodeInternal, Op: "apply " + ev.Kind().String(), OperationID: o.ID,
+			Message: fmt.Sprintf("%s led from %s to %s, which the table does not have", ev.Kind(), before, o.State)}
+	}
+	m.finish(before)
+	return m.out, nil
 }
 
 func forbidden(op *Operation, ev Event, why string) error {
@@ -58,7 +69,7 @@ func tooLate(op *Operation, ev Event) string {
 
 // step is one application of one event.
 type step struct {
-	op  Operation
+	op  *Operation
 	at  time.Time
 	out []Consequence
 
@@ -111,7 +122,7 @@ func (m *step) handle(ev Event) error {
 		return m.found(e.Began, e.References, e.Result, SettledByProbe)
 	case EffectProven:
 		if len(m.op.Attempts) == 0 { // it is of an earlier use of the key, or nobody's
-			return forbidden(&m.op, e, "nothing was ever sent")
+			return forbidden(m.op, e, "nothing was ever sent")
 		}
 		return m.found(m.at, []string{e.Reference}, nil, SettledByCallback)
 	case ProbeAbsent:
@@ -146,7 +157,7 @@ func (m *step) handle(ev Event) error {
 
 // finish keeps the fields that follow from the state.
 func (m *step) finish(before State) {
-	o := &m.op
+	o := m.op
 	o.UpdatedAt = m.at
 	if o.State.Terminal() {
 		if !before.Terminal() || o.CompletedAt.IsZero() {

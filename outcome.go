@@ -7,7 +7,7 @@ import "time"
 // Invariant: while an earlier attempt is open, a start is allowed only by the
 // class's rule at this moment, or once by a person who confirmed it (rule 6).
 func (m *step) attemptStarted(e AttemptStarted) error {
-	o := &m.op
+	o := m.op
 	resend, began := o.OpenAttempts() > 0, m.at
 	if !e.Began.IsZero() {
 		began = e.Began // it is told now, and was then
@@ -164,7 +164,7 @@ func (m *step) leaseExpired(e LeaseExpired) error {
 		return &Error{Code: CodeFenceLost, Op: "apply lease_expired", OperationID: m.op.ID, Message: "another attempt holds the lease"}
 	}
 	if m.at.Before(a.LeaseUntil) {
-		return forbidden(&m.op, e, "the lease still runs")
+		return forbidden(m.op, e, "the lease still runs")
 	}
 	m.close(a, StatusOpen, SettledByNobody, Sent{Reach: ReachUnknown, LastByteAt: m.op.Policy.lastByteAfter(a.LeaseUntil)})
 	a.Failure = Failure{Class: ClassTimeout, Code: "lease_expired", Message: "the holder was silent past its lease", Retryable: true}
@@ -220,7 +220,7 @@ func (m *step) broken() {
 
 // done makes a proven effect the operation's outcome.
 func (m *step) done(reference string, r *Result) error {
-	o := &m.op
+	o := m.op
 	was := o.State
 	m.keepProof(reference, r)
 	switch was {
@@ -248,7 +248,7 @@ func (m *step) done(reference string, r *Result) error {
 // attempt that is still open may be a second effect, and is looked up once its
 // time has passed.
 func (m *step) coverOpen() {
-	o := &m.op
+	o := m.op
 	for i := range o.Attempts {
 		a := &o.Attempts[i]
 		if a.Status == StatusRunning || a.Status == StatusOpen && o.samekey() {
@@ -268,7 +268,7 @@ func (m *step) verifying() bool {
 
 // afterNotDone goes on after a proven not-done.
 func (m *step) afterNotDone(f Failure, retryAfter time.Duration) {
-	o := &m.op
+	o := m.op
 	ours := f.Class == ClassAuth && !o.Policy.CallerCredentials
 	if ours {
 		m.pause("auth")
@@ -295,7 +295,7 @@ func (m *step) afterNotDone(f Failure, retryAfter time.Duration) {
 
 // unknown enters, or stays in, outcome_unknown.
 func (m *step) unknown(f Failure, retryAfter time.Duration) error {
-	o := &m.op
+	o := m.op
 	o.Failure = f
 	if m.hasProof() && (o.samekey() || m.proofNamesNoAttempt()) {
 		m.settleBy(SettledByCallback, o.Reference)

@@ -61,10 +61,10 @@ func TestEveryEventIsHandledAndItsRecordTellsWhatItSays(t *testing.T) {
 			}
 		}
 		event := ev.Interface().(Event)
-		if m := (&step{op: Operation{}, at: time.Unix(1, 0)}); CodeOf(m.handle(event)) == CodeInternal {
+		if m := (&step{op: &Operation{}, at: time.Unix(1, 0)}); CodeOf(m.handle(event)) == CodeInternal {
 			t.Errorf("the machine has no handler for %s", event.Kind())
 		}
-		r := record(&Operation{}, &Operation{}, fact{event: event}, 1, time.Time{})
+		r := record(StateReady, &Operation{}, fact{event: event}, 1, time.Time{})
 		for i := range ev.NumField() {
 			name := ev.Type().Field(i).Name
 			s, ok := said[name]

@@ -9,7 +9,7 @@ const RemindersMax = 16
 // submission, so that a crash between the two submits it again, under the same
 // key.
 func (m *step) approvalReminded(e ApprovalReminded) error {
-	o := &m.op
+	o := m.op
 	if e.Number < 0 || e.Number >= len(o.Policy.Reminders) {
 		return forbidden(o, e, "the contract has no such reminder")
 	}

@@ -8,7 +8,7 @@ import (
 // replayRequested makes a new attempt possible under the same key. An open
 // attempt has to be accepted by a person in so many words.
 func (m *step) replayRequested(e ReplayRequested) error {
-	o := &m.op
+	o := m.op
 	if strings.TrimSpace(e.Reason) == "" {
 		return &Error{Code: CodeEvidenceRequired, Op: "replay operation", OperationID: o.ID, Message: "a replay needs a reason", Hint: "say why the same intention is tried again"}
 	}
@@ -61,7 +61,7 @@ func (o *Operation) retryDue(at time.Time) bool {
 // wants what was wanted: the intent is as old as it was.
 func (m *step) retryRequested(e RetryRequested) error {
 	if !m.op.retryDue(m.at) {
-		return forbidden(&m.op, e, "the failure is permanent, the intent is too old, or backoff.max has not passed")
+		return forbidden(m.op, e, "the failure is permanent, the intent is too old, or backoff.max has not passed")
 	}
 	intent := m.op.IntentAt
 	m.grant()

@@ -6,7 +6,7 @@ import "strings"
 //
 // Invariant: it says nothing about an attempt that the person did not know of.
 func (m *step) resolved(e Resolved) error {
-	o := &m.op
+	o := m.op
 	e.Reference, e.Reason = strings.TrimSpace(e.Reference), strings.TrimSpace(e.Reason) // a blank is no evidence
 	if e.Reference == "" && e.Reason == "" {
 		return &Error{Code: CodeEvidenceRequired, Op: "resolve operation", OperationID: o.ID,
@@ -35,7 +35,7 @@ func (m *step) resolved(e Resolved) error {
 }
 
 func (m *step) resolvedSucceeded(e Resolved) error {
-	o := &m.op
+	o := m.op
 	if o.Effect.Writes() && e.Reference == "" {
 		return &Error{Code: CodeEvidenceRequired, Op: "resolve operation", OperationID: o.ID,
 			Message: "that it happened needs the provider's reference", Hint: "look the effect up and name it; without any, abandon with a reason"}
@@ -52,7 +52,7 @@ func (m *step) resolvedSucceeded(e Resolved) error {
 }
 
 func (m *step) resolvedNotPerformed(e Resolved) error {
-	o := &m.op
+	o := m.op
 	switch {
 	case m.hasProof():
 		return forbidden(o, e, "an effect is proven, reference "+o.Reference)
@@ -81,7 +81,7 @@ func (m *step) resolvedNotPerformed(e Resolved) error {
 
 // grant makes it ready for one attempt more than the budget has left, as of now.
 func (m *step) grant() {
-	o := &m.op
+	o := m.op
 	if !o.BudgetLeft() {
 		o.Granted++
 	}

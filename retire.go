@@ -14,7 +14,7 @@ func (o *Operation) gone() string {
 // retired slims the row to its tombstone: digest, state, reference, first and
 // last time stay; bodies, attempts and timeline go (rule 8).
 func (m *step) retired(e Retired) error {
-	o := &m.op
+	o := m.op
 	if why := o.stays(); why != "" {
 		return forbidden(o, e, why)
 	}
@@ -43,7 +43,7 @@ func (o *Operation) stays() string {
 // keyTakenAnew starts the next generation of a retired key in the same row, whose
 // identity stays: it may be an earlier rule's.
 func (m *step) keyTakenAnew(e KeyTakenAnew) error {
-	o := &m.op
+	o := m.op
 	if !o.Retired || !o.Policy.KeyReusable {
 		return forbidden(o, e, "the key is refused for good")
 	}

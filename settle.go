@@ -6,7 +6,7 @@ const reviewBroken = "more than one effect is proven: one operation, one effect 
 
 // found takes proof of one or more effects from a probe or a callback.
 func (m *step) found(began time.Time, refs []string, r *Result, by Settler) error {
-	o := &m.op
+	o := m.op
 	if len(refs) == 0 {
 		return &Error{Code: CodeInternal, Op: "apply probe_found", OperationID: o.ID, Message: "found without a reference list"}
 	}
@@ -70,7 +70,7 @@ func (m *step) closeProvable(began time.Time) {
 }
 
 func (m *step) probeAbsent(e ProbeAbsent) error {
-	o := &m.op
+	o := m.op
 	if o.State == StateEffectPending || o.State.Terminal() && !m.verifying() {
 		return nil // evidence only
 	}
@@ -98,7 +98,7 @@ func (m *step) probeAbsent(e ProbeAbsent) error {
 }
 
 func (m *step) probeInconclusive(e ProbeInconclusive) {
-	o := &m.op
+	o := m.op
 	for i := range o.Attempts {
 		if a := &o.Attempts[i]; e.Lost != 0 && a.Number == e.Lost && a.Status == StatusOpen {
 			a.Handle, a.Failure = "", e.Failure
@@ -118,7 +118,7 @@ func (m *step) probeInconclusive(e ProbeInconclusive) {
 
 // resendDue makes it ready with the earlier attempt still open.
 func (m *step) resendDue(e ResendDue) error {
-	o := &m.op
+	o := m.op
 	if !o.resendWanted(m.at) {
 		return forbidden(o, e, "the class does not allow to send again now")
 	}
@@ -128,7 +128,7 @@ func (m *step) resendDue(e ResendDue) error {
 
 // resendLapsed gives up a re-send that waited too long, and settles otherwise.
 func (m *step) resendLapsed(e ResendLapsed) error {
-	o := &m.op
+	o := m.op
 	if o.OpenAttempts() == 0 {
 		return forbidden(o, e, "no attempt is open")
 	}
@@ -142,7 +142,7 @@ func (m *step) resendLapsed(e ResendLapsed) error {
 
 // settleOverdue hands over what nothing automatic can settle.
 func (m *step) settleOverdue(e SettleOverdue) error {
-	o := &m.op
+	o := m.op
 	if !o.overdue(m.at) {
 		return forbidden(o, e, "a probe, a re-send or an event can still settle it")
 	}
