@@ -160,4 +160,4 @@ var poisonCodes = []Code{CodeTooLarge, CodeLedgerCorrupt, CodeKeyCollision, Code
 func Poisoned(err error) bool { return slices.Contains(poisonCodes, CodeOf(err)) }
 
 // Is reports whether err carries the code anywhere in its chain.
-func Is(err error, code Code) bool { return errors.Is(err, &Error{Code: code}) }
+func Is(err error, code Code) bool { return err != nil && errors.Is(err, &Error{Code: code}) }

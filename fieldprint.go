@@ -41,7 +41,9 @@ type FieldPrint struct {
 // [FieldPrintsMax] leaves in all, the leaves inside each. A leaf is a value
 // without material members or elements.
 func FieldPrints(id OperationID, input *Node, volatile []Path) []FieldPrint {
-	p := printer{salt: id, fine: countLeaves(input, volatile, FieldPrintsMax+1) <= FieldPrintsMax}
+	leaves := countLeaves(input, volatile, FieldPrintsMax+1)
+	var space [256]byte
+	p := printer{salt: id, fine: leaves <= FieldPrintsMax, buf: space[:0], prints: make([]FieldPrint, 0, min(input.Len()+1, leaves, FieldPrintsMax))}
 	if input.Len() == 0 && input.kind != NodeObject {
 		p.add([]byte(wholeInput), true, input, nil)
 		return p.prints
@@ -221,7 +223,11 @@ func differingInside(a, b []FieldPrint) []string {
 // AppendFieldPrints appends the compact binary form of prints. A path takes
 // only what differs from the path before it.
 func AppendFieldPrints(dst []byte, prints []FieldPrint) []byte {
-	dst = append(dst, fieldPrintsFormat)
+	size := 1 + binary.MaxVarintLen16
+	for i := range prints {
+		size += 2*binary.MaxVarintLen16 + len(prints[i].Path) + len(prints[i].Sum)
+	}
+	dst = append(slices.Grow(dst, size), fieldPrintsFormat)
 	dst = binary.AppendUvarint(dst, uint64(len(prints)))
 	before := ""
 	for _, p := range prints {

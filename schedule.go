@@ -329,33 +329,32 @@ func (o *Operation) nextStart(at time.Time) Step {
 
 // DueFor derives the due row of an operation: nil if it is on the happy path.
 func DueFor(o *Operation) *Due {
-	d := &Due{ID: o.ID, Tenant: o.Tenant, Tool: o.Tool, State: o.State, Parked: o.Parked, At: o.DueAt, Since: o.UpdatedAt}
+	kind, at := DueEnded, o.DueAt // a tombstone's, too: it is listed by its state as long as its row is there
 	switch o.State {
 	case StateAwaitingApproval:
-		d.Kind = DueApproval
+		kind = DueApproval
 	case StateReady:
-		d.Kind = DueStart
+		kind = DueStart
 		if o.Policy.RemoteExecutor {
-			d.At = o.lapseAt() // its caller claims it; nobody here starts it
+			at = o.lapseAt() // its caller claims it; nobody here starts it
 		}
 	case StateEffectPending:
 		if o.DueAt.IsZero() {
 			return nil // a first attempt: found by its owner
 		}
-		d.Kind = DueLease
+		kind = DueLease
 	case StateOutcomeUnknown:
-		d.Kind = DueSettle
+		kind = DueSettle
 	case StateNeedsReview:
-		d.Kind = DueReview
+		kind = DueReview
 	case StateSucceeded:
 		if o.DueAt.IsZero() {
 			return nil
 		}
-		d.Kind = DueSettle
+		kind = DueSettle
 	case StateFailed, StateAbandoned, StateCancelled:
-		d.Kind = DueEnded // a tombstone's, too: it is listed by its state as long as its row is there
 	case StateCompensated:
 		return nil
 	}
-	return d
+	return &Due{ID: o.ID, Tenant: o.Tenant, Tool: o.Tool, State: o.State, Kind: kind, Parked: o.Parked, At: at, Since: o.UpdatedAt}
 }

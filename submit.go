@@ -177,7 +177,8 @@ func (l *Ledger) claim(ctx context.Context, in *Intent, t Tool, p *Prepared, s s
 		}
 	}
 	l.crash("claim.before_commit")
-	stored, applied, err := l.write(context.WithoutCancel(ctx), c)
+	durable := context.WithoutCancel(ctx)
+	stored, applied, err := l.write(durable, c)
 	if err != nil || !applied {
 		if mark != nil {
 			l.unmark(mark, &c.After, stored, err)
@@ -190,7 +191,7 @@ func (l *Ledger) claim(ctx context.Context, in *Intent, t Tool, p *Prepared, s s
 	l.crash("claim.after_commit")
 	l.measure(&op, stored, fs)
 	l.carryOut(stored, out)
-	if stored, err = l.applyEarly(context.WithoutCancel(ctx), stored); err != nil {
+	if stored, err = l.applyEarly(durable, stored); err != nil {
 		l.log.Warn("early approvals not looked at", about(stored, "error", err)...) // the next request does
 	}
 	got := claimed{op: stored, won: true}

@@ -28,7 +28,7 @@ func (c *Committer) commit(batch []*entry) {
 		for i, e := range batch {
 			e.out = out.Results[i]
 			e.out.Now = out.Now
-			close(e.ready)
+			e.ready <- struct{}{}
 		}
 	case onceward.Poisoned(err) && len(batch) > 1: // one bad change must not fail its neighbours
 		c.commit(batch[:len(batch)/2])
@@ -36,7 +36,7 @@ func (c *Committer) commit(batch []*entry) {
 	default:
 		for _, e := range batch {
 			e.err = err
-			close(e.ready)
+			e.ready <- struct{}{}
 		}
 	}
 }

@@ -48,7 +48,17 @@ type entry struct {
 	change *onceward.Change
 	out    onceward.Committed
 	err    error
-	ready  chan struct{}
+	ready  chan struct{} // gets one token when the caller may read out and err
+}
+
+// entries keeps what nobody waits for any more.
+var entries = sync.Pool{New: func() any { return &entry{ready: make(chan struct{}, 1)} }}
+
+// reuse gives an entry back. One whose caller stopped waiting is not given back:
+// its commit still writes to it.
+func (e *entry) reuse() {
+	*e = entry{ready: e.ready}
+	entries.Put(e)
 }
 
 // New starts a committer over a store.
@@ -71,9 +81,11 @@ func New(store onceward.Store, opts Options) *Committer {
 // commit that carries it. A context that ends does not take a queued change
 // back: the caller is answered CodeMayBeRecorded and has to ask again.
 func (c *Committer) Write(ctx context.Context, change *onceward.Change) (onceward.Committed, error) {
-	e := &entry{change: change, ready: make(chan struct{})}
+	e := entries.Get().(*entry)
+	e.change = change
 	alone, err := c.push(e, ctx.Done() == nil)
 	if err != nil {
+		e.reuse()
 		return onceward.Committed{}, err
 	}
 	if alone {
@@ -81,6 +93,7 @@ func (c *Committer) Write(ctx context.Context, change *onceward.Change) (oncewar
 	}
 	select {
 	case <-e.ready:
+		defer e.reuse()
 		if e.err != nil {
 			return onceward.Committed{}, e.err
 		}

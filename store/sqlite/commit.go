@@ -14,20 +14,18 @@ import (
 // writer at a time needs no order among the changes of a batch.
 func (s *Store) Commit(ctx context.Context, batch []onceward.Change) (onceward.Commit, error) {
 	results := make([]onceward.Committed, len(batch))
-	pooled := writesPool.Get().(*[]store.Write)
-	writes := slices.Grow((*pooled)[:0], len(batch))[:len(batch)]
-	defer func() {
-		clear(writes)
-		*pooled = writes
-		writesPool.Put(pooled)
-	}()
+	sp := spaces.Get().(*space)
+	defer sp.reuse()
+	sp.writes = slices.Grow(sp.writes, len(batch))[:len(batch)]
+	writes := sp.writes
 	for i := range batch { // before the lock is taken
 		writes[i], results[i].Err = store.Prepare(&batch[i])
 	}
 	commit := onceward.Commit{Results: results}
 	err := s.write(ctx, "commit batch", func(c *conn) error {
 		commit.Now = s.now()
-		t := transaction{conn: c, now: commit.Now, entries: make([]store.Entry, 0, len(batch))}
+		t := transaction{conn: c, now: commit.Now, entries: sp.entries}
+		defer func() { sp.entries = t.entries }()
 		for i := range writes {
 			if results[i].Err != nil {
 				continue
@@ -45,8 +43,20 @@ func (s *Store) Commit(ctx context.Context, batch []onceward.Change) (onceward.C
 	return commit, nil
 }
 
-// writesPool keeps the space of batches, which is much for each change.
-var writesPool = sync.Pool{New: func() any { return new([]store.Write) }}
+// space is what a batch takes while it is written, which is much for each change.
+type space struct {
+	writes  []store.Write
+	entries []store.Entry
+}
+
+var spaces = sync.Pool{New: func() any { return new(space) }}
+
+func (s *space) reuse() {
+	clear(s.writes)
+	clear(s.entries)
+	s.writes, s.entries = s.writes[:0], s.entries[:0]
+	spaces.Put(s)
+}
 
 // transaction is a batch while it is being applied.
 type transaction struct {

@@ -17,6 +17,7 @@ type conn struct {
 	db    *sqlite3.Conn
 	stmts map[string]*sqlite3.Stmt
 	tx    *callers
+	binds binder // of the statement whose parameters are being bound
 }
 
 func (c *conn) close() error {
@@ -112,11 +113,11 @@ func (c *conn) bound(sql string, bind func(b *binder)) (s *sqlite3.Stmt, large b
 	if s, err = c.prepare(sql); err != nil {
 		return nil, false, err
 	}
-	b := binder{stmt: s}
+	c.binds = binder{stmt: s}
 	if bind != nil {
-		bind(&b)
+		bind(&c.binds)
 	}
-	return s, b.large, b.err
+	return s, c.binds.large, c.binds.err
 }
 
 // binder binds parameters in the order of its calls, or collects them where there

@@ -25,7 +25,7 @@ const applicationID = 0x4f6e6365
 
 // Settings of a connection.
 const (
-	writerCacheKiB = 16 << 10
+	writerCacheKiB = 4 << 10
 	readerCacheKiB = 4 << 10
 	// checkpointPages is how long the WAL grows, in pages, before it is copied
 	// into the database and written over from its start.
