@@ -2,6 +2,7 @@ package committer
 
 import (
 	"context"
+	"runtime"
 	"slices"
 	"sync"
 
@@ -24,6 +25,7 @@ type reader struct {
 
 type readBatch struct {
 	ids  []onceward.OperationID // each once
+	more []bool                 // of each: several callers asked
 	ops  []*onceward.Operation
 	errs []error // of each; nil: none of them has one
 	done chan struct{}
@@ -45,7 +47,9 @@ func (r *reader) read(ctx context.Context, id onceward.OperationID) (*onceward.O
 	at := slices.Index(b.ids, id)
 	if at < 0 {
 		at = len(b.ids)
-		b.ids = append(b.ids, id)
+		b.ids, b.more = append(b.ids, id), append(b.more, false)
+	} else {
+		b.more[at] = true
 	}
 	r.mu.Unlock()
 	select {
@@ -61,8 +65,8 @@ func (b *readBatch) of(at int) (*onceward.Operation, error) {
 	if b.errs != nil && b.errs[at] != nil {
 		return nil, b.errs[at]
 	}
-	if b.ops[at] == nil {
-		return nil, nil
+	if b.ops[at] == nil || !b.more[at] {
+		return b.ops[at], nil
 	}
 	op := b.ops[at].Clone() // callers of one batch do not share
 	return &op, nil
@@ -99,6 +103,9 @@ func (r *reader) next() {
 
 func (r *reader) run() {
 	for {
+		// Why: whoever can run now may want to read as well, above all those whom the
+		// last batch woke. It costs nothing where nobody can.
+		runtime.Gosched()
 		r.mu.Lock()
 		if len(r.waiting) == 0 {
 			r.running--

@@ -72,3 +72,41 @@ func TestRowThatCannotBeReadHarmsNoNeighbour(t *testing.T) {
 		c.Close()
 	}
 }
+
+// Callers of one batch who ask for the same row get an operation each, and those
+// who ask alone are given what was read.
+func TestReadersOfOneRowShareNoOperation(t *testing.T) {
+	t.Parallel()
+	s := &shelf{entered: make(chan struct{}, 64), release: make(chan struct{})}
+	c := committer.New(s, committer.Options{})
+	defer c.Close()
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	got := map[*onceward.Operation]bool{}
+	read := func(id byte) {
+		wg.Go(func() {
+			op, err := c.Read(context.Background(), onceward.OperationID{id})
+			if err != nil || op == nil || op.ID[0] != id {
+				t.Errorf("row %d is read as %v, %v", id, op, err)
+				return
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			if got[op] {
+				t.Errorf("two readers of row %d have one operation", id)
+			}
+			got[op] = true
+		})
+	}
+	for range 2 { // as many as are under way at once
+		read(1)
+		<-s.entered
+	}
+	for range 8 {
+		read(2)
+		read(3)
+	}
+	read(4)
+	close(s.release)
+	wg.Wait()
+}
