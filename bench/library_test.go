@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"net/http"
 	"path/filepath"
 	"sync/atomic"
 	"testing"
@@ -15,17 +16,29 @@ import (
 // against a server that does nothing: what is allocated for each, and how long
 // the machine works for it.
 func BenchmarkLibrary(b *testing.B) {
+	benchmarkBoth(b, func(g *guarded, want onceward.Decision) work { return g.submit(plainTool, "k", want) })
+}
+
+// BenchmarkServer is the same over HTTP, client and server in one process.
+func BenchmarkServer(b *testing.B) {
+	client := httpcall.New(httpcall.Options{IdlePerHost: 512})
+	b.Cleanup(client.Close)
+	benchmarkBoth(b, func(g *guarded, _ onceward.Decision) work { return overHTTP(client, g.url(), "k", http.StatusOK) })
+}
+
+// benchmarkBoth measures first requests and repeats of one.
+func benchmarkBoth(b *testing.B, asking func(g *guarded, want onceward.Decision) work) {
+	b.Helper()
 	for _, phase := range []struct {
 		name string
 		want onceward.Decision
 	}{{"fresh", onceward.DecisionFresh}, {"repeat", onceward.DecisionReplayed}} {
 		b.Run(phase.name, func(b *testing.B) {
 			g := benchGuarded(b)
-			fresh := g.submit(plainTool, "k", onceward.DecisionFresh)
-			if err := fresh(context.Background(), 0); err != nil {
+			if err := asking(g, onceward.DecisionFresh)(context.Background(), 0); err != nil {
 				b.Fatal(err)
 			}
-			work, keys := g.submit(plainTool, "k", phase.want), int64(1)
+			work, keys := asking(g, phase.want), int64(1)
 			if phase.want == onceward.DecisionFresh {
 				keys = 1 << 62
 			}

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -71,21 +72,54 @@ func BenchmarkFresh(b *testing.B) {
 	})
 }
 
-// BenchmarkAnswer is what showing an operation costs.
-func BenchmarkAnswer(b *testing.B) {
-	w := newWorld(b)
+// answerOf is a function that shows and writes the answer to a repeat.
+func answerOf(tb testing.TB, w *world) func() {
+	tb.Helper()
 	id, err := onceward.ParseOperationID(w.settled(probed))
 	if err != nil {
-		b.Fatal(err)
+		tb.Fatal(err)
 	}
-	op, err := w.ledger.Get(b.Context(), onceward.LocalPrincipal(), id, 0)
+	op, err := w.ledger.Get(tb.Context(), onceward.LocalPrincipal(), id, 0)
 	if err != nil {
-		b.Fatal(err)
+		tb.Fatal(err)
 	}
 	a := &onceward.Answer{Operation: op, Decision: onceward.DecisionReplayed}
-	b.ReportAllocs()
-	for b.Loop() {
+	return func() {
 		status, ok, _ := itemAnswer(a, operation(a.Operation, onceward.LocalPrincipal()))
 		writeJSON(&sink{header: http.Header{}}, status, mediaJSON, ok)
+	}
+}
+
+// BenchmarkAnswer is what showing an operation costs.
+func BenchmarkAnswer(b *testing.B) {
+	answer := answerOf(b, newWorld(b))
+	b.ReportAllocs()
+	for b.Loop() {
+		answer()
+	}
+}
+
+// Budgets of allocations, a little over what is used: a tenth of a server's
+// processor goes into them. Not parallel: what others allocate would be counted.
+func TestRepeatAllocatesLittle(t *testing.T) {
+	w := newWorld(t)
+	answer := answerOf(t, w)
+	repeat := func() {
+		req := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v1/tools/tickets.create/call?wait=30s", strings.NewReader(firstInput))
+		req.Header["Content-Type"] = typeJSON
+		s := sink{header: http.Header{}}
+		if w.api.ServeHTTP(&s, req); s.status != http.StatusOK {
+			t.Fatalf("status %d", s.status)
+		}
+	}
+	for name, c := range map[string]struct {
+		do     func()
+		budget float64
+	}{"showing and writing an operation": {answer, 20}, "a request from its head to its answer, on a ledger in memory": {repeat, 115}} {
+		if n := testing.AllocsPerRun(200, c.do); n > c.budget {
+			t.Errorf("%s takes %.0f allocations, the budget is %.0f", name, n, c.budget)
+		} else {
+			t.Logf("%s takes %.0f allocations of %.0f", name, n, c.budget)
+		}
 	}
 }

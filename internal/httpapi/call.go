@@ -158,7 +158,11 @@ func (c *call) body(use func(body []byte) error) error {
 			bodies.Put(buf)
 		}
 	}()
-	if _, err := buf.ReadFrom(http.MaxBytesReader(c.w, c.req.Body, limit)); err != nil {
+	sent := c.req.Body
+	if c.req.ContentLength < 0 { // net/http reads no more than a length that was told
+		sent = http.MaxBytesReader(c.w, sent, limit)
+	}
+	if _, err := buf.ReadFrom(sent); err != nil {
 		return bodyError(err, limit)
 	}
 	if buf.Len() == 0 {

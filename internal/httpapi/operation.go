@@ -80,8 +80,8 @@ func operation(op *onceward.Operation, who onceward.Principal) *Operation {
 		CreatedAt: op.CreatedAt.UTC(), UpdatedAt: op.UpdatedAt.UTC(), CompletedAt: op.CompletedAt.UTC(), DueAt: op.DueAt.UTC(),
 	}
 	if !op.Retired {
-		made, open := op.Attempt(), op.OpenAttempts()
-		o.Attempts, o.OpenAttempts = &made, &open
+		counts := [...]int{op.Attempt(), op.OpenAttempts()}
+		o.Attempts, o.OpenAttempts = &counts[0], &counts[1]
 	}
 	if op.Result != nil {
 		if who.SeesResult(op) {

@@ -90,8 +90,8 @@ func callTool(c *call) error {
 
 // optional is a query parameter that may be absent.
 func (c *call) optional(name string) *string {
-	if v, given := c.param(name); given {
-		return &v
+	if v, given := c.query[name]; given {
+		return &v[0]
 	}
 	return nil
 }
@@ -263,9 +263,11 @@ func (c *call) answer(a *onceward.Answer) {
 func (c *call) operationHeaders(op *onceward.Operation, retryAfter time.Duration) {
 	h := c.w.Header()
 	id := op.ID.String()
-	h["Onceward-Operation"] = []string{id}
+	names := []string{id, ""}
+	h["Onceward-Operation"] = names[:1:1]
 	if n := op.Attempt(); n > 0 {
-		h["Onceward-Attempt"] = []string{id + "." + strconv.Itoa(n)}
+		names[1] = id + "." + strconv.Itoa(n)
+		h["Onceward-Attempt"] = names[1:]
 	}
 	if !op.State.Terminal() {
 		h["Location"] = []string{"/v1/operations/" + id}

@@ -4,10 +4,14 @@ import (
 	"bytes"
 	"encoding/json"
 	"net/http"
+	"reflect"
 	"strconv"
 	"sync"
 	"time"
 )
+
+// answers keeps the space in which answers are written.
+var answers = sync.Pool{New: func() any { return new([]byte) }}
 
 // encoder is a buffer with the JSON encoder that writes into it.
 type encoder struct {
@@ -36,34 +40,40 @@ func (e *encoder) release() {
 // writeJSON writes a whole answer at once: an answer that cannot be encoded
 // becomes a 500 and never a cut one. The wire types here always can.
 func writeJSON(w http.ResponseWriter, status int, mediaType string, v any) {
-	e := encoders.Get().(*encoder)
-	defer e.release()
-	if err := e.enc.Encode(v); err != nil {
-		panic(err) // a defect: the recovery of the call logs and answers it
-	}
+	space := answers.Get().(*[]byte)
+	out := append(appenderOf(reflect.TypeOf(v))((*space)[:0], reflect.ValueOf(v)), '\n') // it panics at a defect, which the recovery of the call logs and answers
+	defer func() {
+		if *space = out; cap(out) <= pooledBytesMax {
+			answers.Put(space)
+		}
+	}()
 	h := w.Header()
-	h["Content-Type"] = []string{mediaType}
+	h["Content-Type"] = typeJSON
+	if mediaType != mediaJSON {
+		h["Content-Type"] = []string{mediaType}
+	}
 	h["Cache-Control"] = noStore
 	h["X-Content-Type-Options"] = noSniff // a provider's text in it is never a page
-	h["Content-Length"] = []string{strconv.Itoa(e.buf.Len())}
+	if len(out) > countedBytesMax {
+		h["Content-Length"] = []string{strconv.Itoa(len(out))}
+	}
 	w.WriteHeader(status)
-	_, _ = w.Write(e.buf.Bytes()) // a caller that went away gets no answer; its operation goes on
+	_, _ = w.Write(out) // a caller that went away gets no answer; its operation goes on
 }
 
 // quoted is a text as a JSON string.
-func quoted(s string) json.RawMessage {
-	e := encoders.Get().(*encoder)
-	defer e.release()
-	if err := e.enc.Encode(s); err != nil {
-		panic(err) // every string can be encoded
-	}
-	return bytes.Clone(bytes.TrimSuffix(e.buf.Bytes(), []byte{'\n'}))
-}
+func quoted(s string) json.RawMessage { return appendText(nil, s) }
+
+// countedBytesMax is the longest answer whose length net/http tells by itself.
+// Why it is left to that: a ninth header field makes the map of them grow, and
+// its copy, which is a tenth of what an answer allocates.
+const countedBytesMax = 2 << 10
 
 // Header values that every answer shares.
 var (
-	noStore = []string{"no-store"}
-	noSniff = []string{"nosniff"}
+	typeJSON = []string{mediaJSON}
+	noStore  = []string{"no-store"}
+	noSniff  = []string{"nosniff"}
 )
 
 // seconds rounds a wait up to whole seconds, as Retry-After has it.
