@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/onceward/onceward"
@@ -24,6 +25,19 @@ type batch struct {
 	aside   bool     // see shape
 	bytes   int      // of all side bodies
 	token   [16]byte
+	params  params
+}
+
+// batches keeps batches, so that their space is used again.
+var batches = sync.Pool{New: func() any { return new(batch) }}
+
+// reuse ends the use of a batch, and of what points into it.
+func (b *batch) reuse() {
+	clear(b.all[:cap(b.all)])
+	clear(b.claims)
+	clear(b.updates)
+	*b = batch{claims: b.claims[:0], updates: b.updates[:0], all: b.all[:0], place: b.place[:0], params: b.params.reused()}
+	batches.Put(b)
 }
 
 // The rows that a batch writes besides operations and journal.
@@ -118,7 +132,8 @@ var (
 // newBatch prepares the changes. One that is refused has its error in results
 // and is left out.
 func newBatch(changes []onceward.Change, results []onceward.Committed) *batch {
-	b := &batch{all: make([]write, 0, len(changes)), place: make([]int, 0, len(changes))}
+	b := batches.Get().(*batch)
+	b.all, b.place = slices.Grow(b.all, len(changes)), slices.Grow(b.place, len(changes))
 	for i := range changes {
 		w, err := store.Prepare(&changes[i])
 		if err != nil {
@@ -200,51 +215,58 @@ func (b *batch) shape() shape {
 	return shape{claims: rowsOf(len(b.claims)), updates: rowsOf(len(b.updates))}
 }
 
-// params gives the values of the parameters of commitStatement(sh), in the
+// values gives the values of the parameters of commitStatement(sh), in the
 // order in which that numbers them.
-func (b *batch) params(sh shape) [][]byte {
-	var params [][]byte
+func (b *batch) values(sh shape) [][]byte {
+	p := &b.params
 	switch {
 	case sh.placed:
-		params = appendArrays(params, placedFields, b.claims)
+		appendArrays(p, placedFields, b.claims)
 	case sh.claims == one:
-		params = appendRow(params, insertFields, b.claims[0])
+		appendRow(p, insertFields, b.claims[0])
 	case sh.claims == many:
-		params = appendArrays(params, insertFields, b.claims)
+		appendArrays(p, insertFields, b.claims)
 	}
 	switch {
 	case sh.aside:
-		params = appendArrays(params, renewFields, b.updates)
+		appendArrays(p, renewFields, b.updates)
 	case sh.updates == one:
-		params = appendRow(params, updateFields, b.updates[0])
+		appendRow(p, updateFields, b.updates[0])
 	case sh.updates == many:
-		params = appendArrays(params, updateFields, b.updates)
+		appendArrays(p, updateFields, b.updates)
 	}
-	row, starts := b.journal()
-	params = append(params, row, b.token[:])
-	if !sh.single() {
-		params = append(params, starts)
-	}
+	b.journal(!sh.single())
 	if sh.aside {
-		params = b.besides(params)
+		b.besides()
 	}
-	return params
+	return p.taken()
 }
 
-// journal is the row of the journal with an entry for every change, and the
-// array of where each entry begins, counted from 1.
-func (b *batch) journal() (row, starts []byte) {
-	row = append(make([]byte, 0, 8+24*len(b.all)), store.JournalHead...)
-	starts = appendArrayHead(make([]byte, 0, 20+8*len(b.all)), kindInt4, len(b.all))
+// journal appends the row of the journal with an entry for every change, the
+// token, and, if that is wanted, the array of where each entry begins, from 1.
+func (b *batch) journal(starts bool) {
+	p := &b.params
+	row := len(p.space)
+	p.space = append(p.space, store.JournalHead...)
 	for i := range b.all {
-		starts = appendInt4(starts, int32(len(row)+1))
-		row = store.AppendEntry(row, &b.all[i].Entry)
+		b.all[i].begins = int32(len(p.space) - row + 1)
+		p.space = store.AppendEntry(p.space, &b.all[i].Entry)
 	}
-	return row, starts
+	p.end(row)
+	p.values = append(p.values, b.token[:])
+	if !starts {
+		return
+	}
+	start := len(p.space)
+	p.space = appendArrayHead(p.space, kindInt4, len(b.all))
+	for i := range b.all {
+		p.space = appendInt4(p.space, b.all[i].begins)
+	}
+	p.end(start)
 }
 
 // besides appends the values of what besides adds to the statement.
-func (b *batch) besides(params [][]byte) [][]byte {
+func (b *batch) besides() {
 	var (
 		bodies        []bodyRow
 		dues          []dueRow
@@ -286,20 +308,20 @@ func (b *batch) besides(params [][]byte) [][]byte {
 			switches = append(switches, switchRow{id, int32(i), w.Change.Tool})
 		}
 	}
-	params = appendArrays(params, bodyFields, bodies)
-	params = appendArrays(params, dueFields, dues)
-	params = appendArrays(params, goneFields, settled)
-	params = appendArrays(params, recordFields, records)
-	params = appendArrays(params, goneFields, slim)
-	params = appendArrays(params, switchFields, switches)
-	params = appendArrays(params, shownFields, unshown)
-	params = appendArrays(params, sagaFields, sagas)
-	return appendArrays(params, outboxFields, events)
+	appendArrays(&b.params, bodyFields, bodies)
+	appendArrays(&b.params, dueFields, dues)
+	appendArrays(&b.params, goneFields, settled)
+	appendArrays(&b.params, recordFields, records)
+	appendArrays(&b.params, goneFields, slim)
+	appendArrays(&b.params, switchFields, switches)
+	appendArrays(&b.params, shownFields, unshown)
+	appendArrays(&b.params, sagaFields, sagas)
+	appendArrays(&b.params, outboxFields, events)
 }
 
 // placeParams gives the claims and their aliases for placeStatement, and the
 // groups that are all or nothing for unplaceStatement.
-func (b *batch) placeParams() (place, unplace [][]byte) {
+func (b *batch) placeValues() (place, unplace [][]byte) {
 	var placed []*write
 	var members []memberRow
 	for _, w := range b.claims {
@@ -314,7 +336,10 @@ func (b *batch) placeParams() (place, unplace [][]byte) {
 		}
 	}
 	slices.SortFunc(placed, byID)
-	return appendArrays(nil, aliasFields, placed), appendArrays(nil, memberFields, members)
+	appendArrays(&b.params, aliasFields, placed)
+	place = b.params.taken()
+	appendArrays(&b.params, memberFields, members)
+	return place, b.params.taken()
 }
 
 // alias is the row that leads from an earlier ID to the operation.

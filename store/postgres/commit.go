@@ -24,6 +24,7 @@ func (s *Store) Commit(ctx context.Context, changes []onceward.Change) (onceward
 	}
 	out := onceward.Commit{Results: make([]onceward.Committed, len(changes))}
 	b := newBatch(changes, out.Results)
+	defer b.reuse()
 	if len(b.all) == 0 {
 		var err error
 		out.Now, err = s.Now(ctx)
@@ -57,11 +58,11 @@ func (s *Store) commit(ctx context.Context, b *batch, out *onceward.Commit) erro
 	if err != nil {
 		return &commitError{what, err}
 	}
-	applied, err := readApplied(row, &out.Now)
+	applied, err := readApplied(row, &out.Now, len(b.all))
 	if err != nil {
 		return &commitError{lost, err}
 	}
-	if len(applied) == len(b.all) {
+	if applied == nil {
 		for _, i := range b.place {
 			out.Results[i] = onceward.Committed{Applied: true}
 		}
@@ -73,17 +74,18 @@ func (s *Store) commit(ctx context.Context, b *batch, out *onceward.Commit) erro
 // calls are the statements of a batch.
 func (s *Store) calls(b *batch) []call {
 	sh := b.shape()
-	main := call{s.statement(sh), b.params(sh)}
+	b.params = b.params.reused()
+	main := call{s.statement(sh), b.values(sh)}
 	if !sh.placed {
 		return []call{main}
 	}
-	place, unplace := b.placeParams()
+	place, unplace := b.placeValues()
 	return []call{{placeStatement(), place}, {unplaceStatement(), unplace}, main}
 }
 
 // readApplied reads the row that a commit returns: the time, and the IDs of
-// the changes that were applied.
-func readApplied(row [][]byte, now *time.Time) (map[onceward.OperationID]struct{}, error) {
+// the changes that were applied; nil for all of them.
+func readApplied(row [][]byte, now *time.Time, all int) (map[onceward.OperationID]struct{}, error) {
 	if len(row) != 2 {
 		return nil, &malformedError{"row"}
 	}
@@ -91,7 +93,11 @@ func readApplied(row [][]byte, now *time.Time) (map[onceward.OperationID]struct{
 	if *now, err = readTime(row[0]); err != nil {
 		return nil, err
 	}
-	applied := make(map[onceward.OperationID]struct{}, len(row[1])/20)
+	n := 0
+	if err = readArray(row[1], func([]byte) error { n++; return nil }); err != nil || n == all {
+		return nil, err
+	}
+	applied := make(map[onceward.OperationID]struct{}, n)
 	err = readArray(row[1], func(v []byte) error {
 		id, err := idOf(v)
 		applied[id] = struct{}{}

@@ -88,7 +88,7 @@ func (j *join) Apply(ctx context.Context, change onceward.Change) (out onceward.
 			return out, joinFailure(ctx, "record operation", err)
 		}
 	}
-	main := call{commitStatement(sh), b.params(sh)}
+	main := call{commitStatement(sh), b.values(sh)}
 	text := strings.TrimSuffix(main.statement.sql, "array(select id from applied)") + "(select count(*) from applied)"
 	// Under a savepoint rows bear another transaction's ID than the whole: the token,
 	// which no other row has, tells them.
@@ -103,7 +103,7 @@ var errGaveWay = errors.New("one of its names is taken")
 
 // place puts a claim and its aliases in, all or none.
 func (j *join) place(ctx context.Context, b *batch) (bool, error) {
-	place, unplace := b.placeParams()
+	place, unplace := b.placeValues()
 	members := int64(0)
 	_ = readArray(unplace[0], func([]byte) error { members++; return nil }) // we wrote it
 	err := j.Within(ctx, func() error {

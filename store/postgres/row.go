@@ -11,6 +11,7 @@ import (
 type write struct {
 	store.Write
 	aliasOf onceward.OperationID // zero but for the row of an alias
+	begins  int32                // its entry in the row of the journal, counted from 1
 }
 
 // column is a column of the operations table: how it is written and read.

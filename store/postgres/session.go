@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -49,6 +50,7 @@ type session struct {
 	deadline time.Time // of the connection's reads and writes
 	usedAt   time.Time
 	warned   *pgconn.Notice // the last warning of the running batch; nil: none
+	room     *room          // of the connection's messages
 
 	failure error // why the last connection could not be made
 	pause   time.Duration
@@ -94,7 +96,7 @@ func (s *session) connect(ctx context.Context) error {
 		}
 		return err
 	}
-	s.conn, s.failure, s.pause, s.usedAt, s.deadline = conn, nil, 0, time.Now(), time.Time{}
+	s.conn, s.room, s.failure, s.pause, s.usedAt, s.deadline = conn, &room{}, nil, 0, time.Now(), time.Time{}
 	if err := s.bound(); err != nil {
 		return err
 	}
@@ -233,6 +235,8 @@ func (s *session) prepare(ctx context.Context, calls []call) ([]*pgconn.Statemen
 var binaryFormat = []int16{pgx.BinaryFormatCode}
 
 func (s *session) send(p *pgconn.Pipeline, calls []call, prepared []*pgconn.StatementDescription) {
+	s.room.wanted = sizeOf(calls)
+	s.conn.PgConn().Frontend().Send(s.room)
 	if prepared != nil {
 		for i, c := range calls {
 			p.SendQueryStatement(prepared[i], c.params, binaryFormat, binaryFormat)
@@ -243,6 +247,40 @@ func (s *session) send(p *pgconn.Pipeline, calls []call, prepared []*pgconn.Stat
 	for _, c := range calls {
 		p.SendQueryParams(c.statement.sql, c.params, c.statement.oids, binaryFormat, binaryFormat)
 	}
+}
+
+// sizeOf is about how long the messages of the calls are: rather too much.
+func sizeOf(calls []call) (size int) {
+	for _, c := range calls {
+		size += len(c.statement.sql) + 16*len(c.params)
+		for _, v := range c.params {
+			size += len(v)
+		}
+	}
+	return size
+}
+
+// room is a message without a byte that makes room for those behind it, in a
+// buffer that is kept. Why: the driver gives its own up after each long message,
+// and lets a new one grow from 1 kB, again and again, for the next.
+type room struct {
+	wanted int
+	kept   []byte
+}
+
+// Frontend implements [pgproto3.FrontendMessage].
+func (r *room) Frontend() {}
+
+// Decode implements [pgproto3.FrontendMessage]; no server sends one.
+func (r *room) Decode([]byte) error { return errors.ErrUnsupported }
+
+// Encode implements [pgproto3.FrontendMessage].
+func (r *room) Encode(dst []byte) ([]byte, error) {
+	if r.wanted > spaceMax {
+		return slices.Grow(dst, r.wanted), nil
+	}
+	r.kept = slices.Grow(r.kept[:0], len(dst)+r.wanted)
+	return append(r.kept, dst...), nil
 }
 
 // receive reads up to the end of the transaction and keeps the last row.

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
-	"slices"
 	"time"
 
 	"github.com/onceward/onceward"
@@ -243,28 +242,59 @@ type field[T any] struct {
 	put  func(b []byte, row T) []byte
 }
 
-// appendArrays appends one parameter a field: the array of all rows' values.
-func appendArrays[T any](params [][]byte, fields []field[T], rows []T) [][]byte {
-	params = slices.Grow(params, len(fields))
-	for i := range fields {
-		f := &fields[i]
-		b := appendArrayHead(make([]byte, 0, 64), f.kind, len(rows))
-		for j, row := range rows {
-			if b = f.put(b, row); j == 0 { // the others are about as long
-				b = slices.Grow(b, len(b)*(len(rows)-1))
-			}
-		}
-		params = append(params, b)
+// params is the values of parameters, one behind the other in a space that is
+// used again.
+type params struct {
+	values [][]byte // of all statements
+	took   int      // how many of them belong to statements that have theirs
+	space  []byte
+}
+
+// spaceMax is how long a space may be that is kept.
+const spaceMax = 1 << 20
+
+// reused is empty params over the space of p.
+func (p *params) reused() params {
+	clear(p.values)
+	if cap(p.space) > spaceMax {
+		return params{values: p.values[:0]}
 	}
-	return params
+	return params{values: p.values[:0], space: p.space[:0]}
+}
+
+// end ends a value that began there.
+func (p *params) end(start int) {
+	p.values = append(p.values, p.space[start:len(p.space):len(p.space)])
+}
+
+// taken gives the values since it was asked last: those of one statement.
+func (p *params) taken() [][]byte {
+	values := p.values[p.took:len(p.values):len(p.values)]
+	p.took = len(p.values)
+	return values
+}
+
+// appendArrays appends one parameter a field: the array of all rows' values.
+func appendArrays[T any](p *params, fields []field[T], rows []T) {
+	for i := range fields {
+		start := len(p.space)
+		p.space = appendArrayHead(p.space, fields[i].kind, len(rows))
+		for _, row := range rows {
+			p.space = fields[i].put(p.space, row)
+		}
+		p.end(start)
+	}
 }
 
 // appendRow appends one parameter a field: the value of the one row.
-func appendRow[T any](params [][]byte, fields []field[T], row T) [][]byte {
+func appendRow[T any](p *params, fields []field[T], row T) {
 	for i := range fields {
-		params = append(params, value(fields[i].put(make([]byte, 0, 24), row)))
+		start := len(p.space)
+		p.space = fields[i].put(p.space, row)
+		p.end(start)
+		last := &p.values[len(p.values)-1]
+		*last = value(*last)
 	}
-	return params
 }
 
 // names lists the fields' names, each behind a prefix.
