@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/onceward/onceward"
 )
@@ -109,10 +110,16 @@ func (x *exchange) recovered(op *onceward.Operation) bool {
 	return true
 }
 
+// pieces are buffers for bodies on their way. Without them most of what a small
+// read allocates would be its buffer.
+var pieces = sync.Pool{New: func() any { return new([32 << 10]byte) }}
+
 // copyBody hands a body on as it comes.
 func (x *exchange) copyBody(res *http.Response) error {
 	flush := http.NewResponseController(x.w)
-	buf := make([]byte, 32<<10)
+	piece := pieces.Get().(*[32 << 10]byte)
+	defer pieces.Put(piece)
+	buf := piece[:]
 	for {
 		n, err := res.Body.Read(buf)
 		if n > 0 {
