@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/onceward/onceward"
@@ -19,18 +20,52 @@ func (s *suite) grow(ctx context.Context, store onceward.Store, from, to int) er
 		return err
 	}
 	began := time.Now().Add(-time.Duration(to) * time.Millisecond)
+	return commitAll(ctx, store, from, to, func(n int) (onceward.Change, error) {
+		return onceward.Change{After: grown(n, began.Add(time.Duration(n)*time.Millisecond), info)}, nil
+	})
+}
+
+// slim makes tombstones of what grow stored, as the compaction does.
+func (s *suite) slim(ctx context.Context, store onceward.Store, from, to int) error {
+	info, now := s.tools[0].Info(), time.Now()
+	return commitAll(ctx, store, from, to, func(n int) (onceward.Change, error) {
+		op := grown(n, now, info) // the time of creation is not written again
+		after, _, err := onceward.Apply(op, onceward.Retired{}, now)
+		after.Version++
+		after.Token[1]++
+		return onceward.Change{Before: op.Version, After: after, Slim: true}, err
+	})
+}
+
+// commitAll commits one change for each number, growBatch at a time; one that is
+// not applied is an error.
+func commitAll(ctx context.Context, store onceward.Store, from, to int, of func(n int) (onceward.Change, error)) error {
 	for n := from; n < to; n += growBatch {
-		changes := make([]onceward.Change, 0, growBatch)
-		for i := range growBatch {
-			op := ended(claimed(fmt.Sprintf("grown-%d", n+i), began.Add(time.Duration(n+i)*time.Millisecond), info))
-			op.Version = 1
-			changes = append(changes, onceward.Change{After: op})
+		changes := make([]onceward.Change, growBatch)
+		for i := range changes {
+			var err error
+			if changes[i], err = of(n + i); err != nil {
+				return err
+			}
 		}
-		if _, err := store.Commit(ctx, changes); err != nil {
+		done, err := store.Commit(ctx, changes)
+		if err != nil {
 			return err
+		}
+		for i := range done.Results {
+			if !done.Results[i].Applied {
+				return fmt.Errorf("operation %d was not written: %w", n+i, done.Results[i].Err)
+			}
 		}
 	}
 	return nil
+}
+
+// grown is the n-th operation of a grown ledger.
+func grown(n int, at time.Time, info *onceward.ToolInfo) onceward.Operation {
+	op := ended(claimed(fmt.Sprintf("grown-%d", n), at, info))
+	op.Version = 1
+	return op
 }
 
 // claimed is an operation as it stands while its first attempt is under way.
@@ -58,26 +93,42 @@ func ended(op onceward.Operation) onceward.Operation {
 	return op
 }
 
-// growth measures a ledger that holds more and more: one caller and many.
-func (s *suite) growth(ctx context.Context, name string, store onceward.Store, wal func() int64, sizes []int) error {
+// growth measures a ledger that holds more and more, and with slimmed the same
+// number again as tombstones: one caller and many.
+func (s *suite) growth(ctx context.Context, name string, store onceward.Store, wal func() int64) error {
 	held := 0
-	for _, size := range sizes {
+	for _, size := range s.sizes {
 		if err := s.grow(ctx, store, held, size); err != nil {
 			return fmt.Errorf("fill the ledger: %w", err)
 		}
-		held = size
-		g, err := newGuarded(ctx, store, s.provider, s.tools)
-		if err != nil {
+		if err := s.over(ctx, strconv.Itoa(size), name, store, wal); err != nil {
 			return err
 		}
-		for _, c := range []int{1, 64} {
-			work := g.submit(plainTool, fmt.Sprintf("g%d-%d-", size, c), onceward.DecisionFresh)
-			if err := s.phase(ctx, fmt.Sprintf("library over %d, %s", size, name), c, work, g, wal); err != nil {
-				g.stop()
+		if s.slimmed && size > held {
+			if err := s.slim(ctx, store, held, size); err != nil {
+				return fmt.Errorf("slim the ledger: %w", err)
+			}
+			if err := s.over(ctx, fmt.Sprintf("%d slimmed", size), name, store, wal); err != nil {
 				return err
 			}
 		}
-		g.stop()
+		held = size
+	}
+	return nil
+}
+
+// over measures a ledger that holds what the text says.
+func (s *suite) over(ctx context.Context, holds, name string, store onceward.Store, wal func() int64) error {
+	g, err := newGuarded(ctx, store, s.provider, s.tools)
+	if err != nil {
+		return err
+	}
+	defer g.stop()
+	for _, c := range []int{1, 64} {
+		work := g.submit(plainTool, fmt.Sprintf("g%s-%d-", holds, c), onceward.DecisionFresh)
+		if err := s.phase(ctx, fmt.Sprintf("library over %s, %s", holds, name), c, work, g, wal); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -28,11 +28,12 @@ func main() {
 	binary := flag.String("binary", "", "onceward program to start over a grown ledger; empty: none")
 	rows := flag.Int("rows", 1_000_000, "operations in the grown ledger")
 	growth := flag.String("growth", "", "numbers of stored operations to measure at, ascending, such as 0,1000000; empty: none")
+	slimmed := flag.Bool("slimmed", false, "measure growth also after what is stored was slimmed to tombstones")
 	only := flag.String("only", "", "regular expression of the phases to run; empty: all")
 	model := flag.Bool("model", false, "measure the constants of the capacity model, and print what it says beside what is measured; needs -postgres")
 	profiles := flag.String("profile", "", "folder for a processor profile of each phase; empty: none")
 	flag.Parse()
-	s := &suite{seconds: *seconds, provider: httpcall.New(httpcall.Options{IdlePerHost: 512}), profiles: *profiles, model: *model}
+	s := &suite{seconds: *seconds, provider: httpcall.New(httpcall.Options{IdlePerHost: 512}), profiles: *profiles, model: *model, slimmed: *slimmed}
 	if err := s.bench(context.Background(), *callers, *only, *dsn, *binary, *growth, *rows); err != nil {
 		fmt.Fprintln(os.Stderr, "bench: "+err.Error())
 		os.Exit(1)
@@ -44,6 +45,7 @@ type suite struct {
 	dir      string
 	callers  []int
 	sizes    []int // stored operations to measure at
+	slimmed  bool  // and again as tombstones
 	seconds  time.Duration
 	only     *regexp.Regexp
 	profiles string
@@ -239,7 +241,7 @@ func (s *suite) onSQLite(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(s.growth(ctx, "SQLite", grown, nil, s.sizes), grown.Close())
+	return errors.Join(s.growth(ctx, "SQLite", grown, nil), grown.Close())
 }
 
 func (s *suite) onPostgres(ctx context.Context, dsn string) error {
@@ -286,7 +288,7 @@ func (s *suite) onPostgres(ctx context.Context, dsn string) error {
 	if err := s.replicas(ctx, schema, wal); err != nil {
 		return err
 	}
-	return s.growth(ctx, "PostgreSQL", store, wal, s.sizes)
+	return s.growth(ctx, "PostgreSQL", store, wal)
 }
 
 // onStore measures library and server, fresh and duplicate, over one store.
