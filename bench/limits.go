@@ -49,7 +49,7 @@ var pgbenchRate = regexp.MustCompile(`tps = ([0-9.]+)`)
 func (s *suite) pgbench(ctx context.Context, dsn string) error {
 	program := pgbenchProgram()
 	if program == "" {
-		fmt.Println("| pgbench is not installed | | | | | | | |")
+		fmt.Println("| pgbench is not installed | | | | | | | | | |")
 		return nil
 	}
 	conn, err := pgx.Connect(ctx, dsn)
@@ -79,7 +79,7 @@ func (s *suite) pgbench(ctx context.Context, dsn string) error {
 		if found := pgbenchRate.FindSubmatch(out); found != nil {
 			rate, _, _ = strings.Cut(string(found[1]), ".")
 		}
-		fmt.Printf("| pgbench, two commits by hand | %d | %s | | | 2 | | |\n", c, rate)
+		fmt.Printf("| pgbench, two commits by hand | %d | %s | | | 2 | | | | |\n", c, rate)
 	}
 	return nil
 }

@@ -93,8 +93,8 @@ func (s *suite) bench(ctx context.Context, callers, only, dsn, binary, growth st
 		return s.modelled(ctx, dsn)
 	}
 	fmt.Printf("%s, %s/%s, %d processors, phases of %s\n\n", runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), s.seconds)
-	fmt.Println("| what | callers | ops/s | p50 | p99 | commits/op | WAL B/op | CPU µs/op |")
-	fmt.Println("| --- | --- | --- | --- | --- | --- | --- | --- |")
+	fmt.Println("| what | callers | ops/s | p50 | p99 | commits/op | flushes/op | WAL B/op | CPU µs/op | RSS MiB |")
+	fmt.Println("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |")
 	if err := s.diskSyncs(ctx); err != nil {
 		return err
 	}
@@ -146,6 +146,7 @@ func (s *suite) phase(ctx context.Context, name string, callers int, w work, g *
 	if err != nil {
 		return err
 	}
+	flushed, counted := flushes()
 	m := run(ctx, name, callers, s.seconds, w)
 	m.scale(max(s.each, 1))
 	if err := stop(); err != nil {
@@ -154,14 +155,22 @@ func (s *suite) phase(ctx context.Context, name string, callers int, w work, g *
 	if m.err != nil {
 		return fmt.Errorf("%s with %d callers: %w", name, callers, m.err)
 	}
-	perOp, bytes := "", ""
+	perOp, flushesPerOp, bytes, memory := "", "", "", ""
+	if counted {
+		after, _ := flushes()
+		flushesPerOp = fmt.Sprintf("%.3f", float64(after-flushed)/float64(m.ops))
+	}
+	if mib, err := resident(os.Getpid()); err == nil {
+		memory = fmt.Sprintf("%.0f", mib)
+	}
 	if g != nil {
 		perOp = fmt.Sprintf("%.3f", float64(g.store.commits.Load()-commits)/float64(m.ops))
 	}
 	if wal != nil {
 		bytes = strconv.FormatInt((wal()-before)/m.ops, 10)
 	}
-	fmt.Printf("| %s | %d | %.0f | %s | %s | %s | %s | %.0f |\n", name, callers, m.rate, short(m.p50), short(m.p99), perOp, bytes, float64(m.cpu)/1e3)
+	fmt.Printf("| %s | %d | %.0f | %s | %s | %s | %s | %s | %.0f | %s |\n",
+		name, callers, m.rate, short(m.p50), short(m.p99), perOp, flushesPerOp, bytes, float64(m.cpu)/1e3, memory)
 	s.rows = append(s.rows, m)
 	return nil
 }

@@ -64,17 +64,7 @@ func (p *process) stop() error {
 }
 
 // rss is the process's resident memory in MiB.
-func (p *process) rss() (float64, error) {
-	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", p.cmd.Process.Pid))
-	if err != nil {
-		return 0, err
-	}
-	var size, resident float64
-	if _, err := fmt.Sscan(string(data), &size, &resident); err != nil {
-		return 0, err
-	}
-	return resident * float64(os.Getpagesize()) / (1 << 20), nil
-}
+func (p *process) rss() (float64, error) { return resident(p.cmd.Process.Pid) }
 
 // idles is the share of a processor that the process uses while nobody asks for anything.
 func (p *process) idles(ctx context.Context, d time.Duration) (float64, error) {
