@@ -259,8 +259,10 @@ func (s *Store) verifiable(ctx context.Context, tx pgx.Tx, after onceward.Operat
 	}
 	var rows []whole
 	err := s.each(ctx, tx.Conn(), func(values [][]byte) error {
-		row, bodies, _, err := readRow(cloned(values), false)
-		rows = append(rows, whole{row, bodies})
+		rows = append(rows, whole{})
+		w := &rows[len(rows)-1]
+		var err error
+		w.bodies, _, err = readRow(&w.row, values, false)
 		return err
 	}, "select "+selectWhole+" from operations o where o.id > $1 and o.alias_of is null order by o.id limit "+strconv.Itoa(limit), uuidParam(after))
 	if err != nil || len(rows) == 0 {
@@ -274,17 +276,6 @@ func (s *Store) verifiable(ctx context.Context, tx pgx.Tx, after onceward.Operat
 		*ops = append(*ops, store.Verifiable(&rows[i].row, rows[i].bodies, records[rows[i].row.ID]))
 	}
 	return nil
-}
-
-// cloned copies values that are valid for one row only.
-func cloned(values [][]byte) [][]byte {
-	out := make([][]byte, len(values))
-	for i, v := range values {
-		if v != nil {
-			out[i] = append([]byte{}, v...)
-		}
-	}
-	return out
 }
 
 func recordsBetween(ctx context.Context, tx pgx.Tx, first, last onceward.OperationID) (map[onceward.OperationID][]store.RecordRow, error) {

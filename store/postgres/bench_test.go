@@ -143,3 +143,25 @@ func BenchmarkBatch(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkLoad reads so many finished operations at once.
+func BenchmarkLoad(b *testing.B) {
+	for _, size := range []int{1, 32} {
+		b.Run(fmt.Sprint(size), func(b *testing.B) {
+			s := open(b, testdb.Postgres(b), postgres.Options{})
+			var ids []onceward.OperationID
+			for range size {
+				op := claimed(rand.Text())
+				commit(b, s, []onceward.Change{{After: op}})
+				commit(b, s, []onceward.Change{{Before: 1, After: succeeded(op)}})
+				ids = append(ids, op.ID)
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				if ops, err := s.Load(context.Background(), ids); err != nil || ops[0] == nil {
+					b.Fatalf("load gives %v, %v", ops[0], err)
+				}
+			}
+		})
+	}
+}

@@ -141,9 +141,10 @@ func (s *Store) Stranded(ctx context.Context, replica string, from, to time.Time
 func (s *Store) operations(ctx context.Context, op, sql string, params []param, slim bool) ([]*onceward.Operation, error) {
 	var ops []*onceward.Operation
 	err := s.do(ctx, op, func(ctx context.Context, conn *pgx.Conn) error {
+		var row store.Row
 		ops = nil
 		return s.each(ctx, conn, func(values [][]byte) error {
-			row, bodies, _, err := readRow(values, slim)
+			bodies, _, err := readRow(&row, values, slim)
 			if err != nil {
 				return err
 			}

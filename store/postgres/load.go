@@ -101,8 +101,9 @@ func (s *Store) readRows(
 	case 1:
 		sql, wanted = loadOneSQL, uuidParam(ids[0])
 	}
+	var row store.Row
 	return s.each(ctx, conn, func(values [][]byte) error {
-		row, bodies, aliasOf, err := readRow(values, false)
+		bodies, aliasOf, err := readRow(&row, values, false)
 		if err != nil {
 			return err
 		}
@@ -129,7 +130,7 @@ func (s *Store) each(ctx context.Context, conn *pgx.Conn, scan func(values [][]b
 		if err != nil {
 			return err
 		}
-		rows = conn.PgConn().ExecPrepared(ctx, prepared.Name, values, binaryFormat, binaryFormat)
+		rows = conn.PgConn().ExecStatement(ctx, prepared, values, binaryFormat, binaryFormat) // its columns are known
 	} else {
 		rows = conn.PgConn().ExecParams(ctx, sql, values, oids, binaryFormat, binaryFormat)
 	}

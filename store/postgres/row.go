@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"strings"
 	"time"
 
 	"github.com/onceward/onceward"
@@ -19,7 +20,10 @@ type column struct {
 	field[*write]
 	fixed bool // never changes within one generation: an ordinary update leaves it alone
 	part  bool // input, request, result or prints: not read where bodies are not wanted
-	get   func(r *store.Row, v []byte) error
+	// One of these reads it. Texts and blobs are read together, see readRow.
+	get  func(r *store.Row, v []byte) error
+	text func(r *store.Row) *string
+	blob func(r *store.Row) *[]byte
 }
 
 // columns is every column of the operations table but for alias_of and gone.
@@ -82,17 +86,19 @@ func moment(name string, at func(*store.Row) *time.Time) column {
 	return columnOf(name, kindTime, appendTime, readTime, at)
 }
 
-func text(name string, at func(*store.Row) *string) column {
-	return columnOf(name, kindText, appendText, readText, at)
-}
+func text(name string, at func(*store.Row) *string) column { return textOf(name, appendText, at) }
 
 // optional is a text that is mostly empty, which is kept as NULL.
 func optional(name string, at func(*store.Row) *string) column {
-	return columnOf(name, kindText, appendOptional, readText, at)
+	return textOf(name, appendOptional, at)
+}
+
+func textOf(name string, put func([]byte, string) []byte, at func(*store.Row) *string) column {
+	return column{field: field[*write]{name, kindText, func(b []byte, w *write) []byte { return put(b, *at(&w.Row)) }}, text: at}
 }
 
 func blob(name string, at func(*store.Row) *[]byte) column {
-	return columnOf(name, kindBytes, appendBytes, readBytes, at)
+	return column{field: field[*write]{name, kindBytes, func(b []byte, w *write) []byte { return appendBytes(b, *at(&w.Row)) }}, blob: at}
 }
 
 func number[T int16 | int32 | int64](name string, k kind, put func([]byte, T) []byte, at func(*store.Row) *T) column {
@@ -166,26 +172,66 @@ func selection(slim bool) string {
 
 // readRow reads what selectWhole or selectSlim selected. aliasOf is zero for an
 // operation; nothing else of an alias is read.
-func readRow(values [][]byte, slim bool) (row store.Row, bodies []store.Body, aliasOf onceward.OperationID, err error) {
+//
+// Why texts and blobs are each copied into one space: there are ten of them in
+// a row, and an allocation for each costs more than all the rest.
+func readRow(row *store.Row, values [][]byte, slim bool) (bodies []store.Body, aliasOf onceward.OperationID, err error) {
+	*row = store.Row{}
 	if aliasOf, err = idOf(values[0]); err != nil {
-		return row, nil, aliasOf, err
+		return nil, aliasOf, err
 	}
+	textBytes, blobBytes := sizesOf(values, slim)
+	var texts strings.Builder
+	texts.Grow(textBytes)
+	blobs := make([]byte, 0, blobBytes)
 	next := 1
 	for i := range columns {
 		c := &columns[i]
 		if slim && c.part {
 			continue
 		}
-		if err = c.get(&row, values[next]); err != nil {
-			return row, nil, aliasOf, err
+		v := values[next]
+		next++
+		switch {
+		case c.text != nil:
+			at := texts.Len()
+			texts.Write(v)
+			*c.text(row) = texts.String()[at:]
+		case c.blob == nil:
+			err = c.get(row, v)
+		case v != nil:
+			at := len(blobs)
+			blobs = append(blobs, v...)
+			*c.blob(row) = blobs[at:len(blobs):len(blobs)]
+		}
+		if err != nil {
+			return nil, aliasOf, err
+		}
+	}
+	if slim || row.Side == 0 {
+		return nil, aliasOf, nil
+	}
+	bodies, err = readBodies(values[next], values[next+1])
+	return bodies, aliasOf, err
+}
+
+// sizesOf is how long the texts of a row are together, and the blobs.
+func sizesOf(values [][]byte, slim bool) (texts, blobs int) {
+	next := 1
+	for i := range columns {
+		c := &columns[i]
+		if slim && c.part {
+			continue
+		}
+		switch {
+		case c.text != nil:
+			texts += len(values[next])
+		case c.blob != nil:
+			blobs += len(values[next])
 		}
 		next++
 	}
-	if slim || row.Side == 0 {
-		return row, nil, aliasOf, nil
-	}
-	bodies, err = readBodies(values[next], values[next+1])
-	return row, bodies, aliasOf, err
+	return texts, blobs
 }
 
 func readBodies(parts, contents []byte) ([]store.Body, error) {

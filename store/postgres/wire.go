@@ -152,9 +152,6 @@ func readUUID(v []byte) (id [16]byte, err error) {
 	return [16]byte(v), nil
 }
 
-// readText reads a text; NULL is the empty one.
-func readText(v []byte) (string, error) { return string(v), nil }
-
 // readBytes copies; NULL is nil.
 func readBytes(v []byte) ([]byte, error) {
 	if v == nil {
