@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/onceward/onceward"
+	"github.com/onceward/onceward/internal/webserver"
 	"github.com/onceward/onceward/provider/httpcall"
 	"github.com/onceward/onceward/store/postgres"
 	"github.com/onceward/onceward/store/sqlite"
@@ -175,6 +176,13 @@ func (s *suite) phase(ctx context.Context, name string, callers int, w work, g *
 	return nil
 }
 
+// serving is phase for work that a server does: the process collects its garbage
+// as onceward serve does.
+func (s *suite) serving(ctx context.Context, name string, callers int, w work, g *guarded, wal func() int64) error {
+	defer webserver.GrowHeap()()
+	return s.phase(ctx, name, callers, w, g, wal)
+}
+
 // batches is phase for work that does several operations at once. The latencies
 // are those of a batch.
 func (s *suite) batches(ctx context.Context, name string, size int, w work, wal func() int64) error {
@@ -211,7 +219,7 @@ func (s *suite) unguarded(ctx context.Context) error {
 		if err := s.phase(ctx, "bare request", c, bare(s.provider, s.target, s.host), nil, nil); err != nil {
 			return err
 		}
-		if err := s.phase(ctx, "proxy without a ledger", c, overHTTP(s.provider, proxy.URL, "p", 201), nil, nil); err != nil {
+		if err := s.serving(ctx, "proxy without a ledger", c, overHTTP(s.provider, proxy.URL, "p", 201), nil, nil); err != nil {
 			return err
 		}
 	}
@@ -313,18 +321,20 @@ func (s *suite) onStore(ctx context.Context, name string, store onceward.Store, 
 		if err := g.submit(plainTool, lib+"m-done-", onceward.DecisionFresh)(ctx, 0); err != nil {
 			return err
 		}
+		over := overHTTP(s.provider, g.url(), srv, 200)
 		phases := []struct {
+			do   func(ctx context.Context, name string, callers int, w work, g *guarded, wal func() int64) error
 			what string
 			w    work
 			wal  func() int64
 		}{
-			{"library, fresh", fresh, wal}, {"library, duplicate", s.oneOf(again), nil},
-			{"library, one in ten a duplicate", g.mostlyFresh(lib + "m-"), wal},
-			{"library, one answer in three lost", g.submit(lossyTool, lib, onceward.DecisionFresh), wal},
-			{"server, fresh", overHTTP(s.provider, g.url(), srv, 200), wal}, {"server, duplicate", s.oneOf(overHTTP(s.provider, g.url(), srv, 200)), nil},
+			{s.phase, "library, fresh", fresh, wal}, {s.phase, "library, duplicate", s.oneOf(again), nil},
+			{s.phase, "library, one in ten a duplicate", g.mostlyFresh(lib + "m-"), wal},
+			{s.phase, "library, one answer in three lost", g.submit(lossyTool, lib, onceward.DecisionFresh), wal},
+			{s.serving, "server, fresh", over, wal}, {s.serving, "server, duplicate", s.oneOf(over), nil},
 		}
 		for _, p := range phases {
-			if err := s.phase(ctx, p.what+", "+name, c, p.w, g, p.wal); err != nil {
+			if err := p.do(ctx, p.what+", "+name, c, p.w, g, p.wal); err != nil {
 				return err
 			}
 		}

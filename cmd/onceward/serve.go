@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"sync"
 	"syscall"
 	"time"
@@ -58,15 +57,8 @@ func newServe() *cobra.Command {
 	return c
 }
 
-// heapGrowth is by how many percent the heap may grow between two collections,
-// unless GOGC says: a server keeps little, and collects it often at Go's 100
-// (docs/performance.md).
-const heapGrowth = 200
-
 func serve(ctx context.Context, c *cobra.Command, cfg config, force bool) error {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(heapGrowth)
-	}
+	webserver.GrowHeap()
 	log, err := newLog(c, cfg.LogLevel)
 	if err != nil {
 		return err
