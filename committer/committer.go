@@ -33,6 +33,8 @@ type Committer struct {
 	opts  Options
 	reads *reader
 
+	entries sync.Pool // of *entry, which nobody waits for any more
+
 	mu     sync.Mutex
 	queue  []*entry
 	busy   bool // a batch is being committed, by the loop or by a lone caller
@@ -51,14 +53,21 @@ type entry struct {
 	ready  chan struct{} // gets one token when the caller may read out and err
 }
 
-// entries keeps what nobody waits for any more.
-var entries = sync.Pool{New: func() any { return &entry{ready: make(chan struct{}, 1)} }}
+// enter takes an entry for a change.
+func (c *Committer) enter(change *onceward.Change) *entry {
+	e, ok := c.entries.Get().(*entry)
+	if !ok {
+		e = &entry{ready: make(chan struct{}, 1)}
+	}
+	e.change = change
+	return e
+}
 
-// reuse gives an entry back. One whose caller stopped waiting is not given back:
+// leave gives an entry back. One whose caller stopped waiting is not given back:
 // its commit still writes to it.
-func (e *entry) reuse() {
+func (c *Committer) leave(e *entry) {
 	*e = entry{ready: e.ready}
-	entries.Put(e)
+	c.entries.Put(e)
 }
 
 // New starts a committer over a store.
@@ -81,11 +90,10 @@ func New(store onceward.Store, opts Options) *Committer {
 // commit that carries it. A context that ends does not take a queued change
 // back: the caller is answered CodeMayBeRecorded and has to ask again.
 func (c *Committer) Write(ctx context.Context, change *onceward.Change) (onceward.Committed, error) {
-	e := entries.Get().(*entry)
-	e.change = change
+	e := c.enter(change)
 	alone, err := c.push(e, ctx.Done() == nil)
 	if err != nil {
-		e.reuse()
+		c.leave(e)
 		return onceward.Committed{}, err
 	}
 	if alone {
@@ -93,7 +101,7 @@ func (c *Committer) Write(ctx context.Context, change *onceward.Change) (oncewar
 	}
 	select {
 	case <-e.ready:
-		defer e.reuse()
+		defer c.leave(e)
 		if e.err != nil {
 			return onceward.Committed{}, e.err
 		}
