@@ -2,6 +2,7 @@ package committer
 
 import (
 	"context"
+	"runtime"
 	"sync"
 	"time"
 
@@ -190,6 +191,9 @@ func (c *Committer) run() {
 	defer close(c.done)
 	for range c.ready {
 		for {
+			// Why: whoever can run now may have a change as well, above all those whom the
+			// last commit woke. It costs nothing where nobody can.
+			runtime.Gosched()
 			batch, closed := c.take()
 			if len(batch) == 0 {
 				if closed {
