@@ -19,7 +19,8 @@ import (
 // inputSchema checks an input.
 type inputSchema struct {
 	schema *jsonschema.Schema
-	json   []byte // as shown to callers
+	quick  *quickSchema // nil: the schema says more than that
+	json   []byte       // as shown to callers
 }
 
 const schemaURL = "contract:///input"
@@ -73,7 +74,7 @@ func compileSchema(root *node) (*inputSchema, []error) {
 	var validation *jsonschema.ValidationError
 	switch {
 	case err == nil:
-		return &inputSchema{schema: schema, json: root.appendJSON(nil)}, nil
+		return &inputSchema{schema: schema, quick: quick(root), json: root.appendJSON(nil)}, nil
 	case errors.As(err, &invalid) && errors.As(invalid.Err, &validation):
 		return nil, metaFaults(root, validation)
 	case root.member("$schema") != nil:
@@ -117,6 +118,9 @@ func pointer(steps []string) string { return "/" + strings.Join(steps, "/") }
 
 // validate checks an input. The error names places and rules, not values.
 func (s *inputSchema) validate(input *onceward.Node) error {
+	if s.quick.accepts(input) {
+		return nil
+	}
 	err := s.schema.Validate(plainValue(input))
 	if err == nil {
 		return nil
