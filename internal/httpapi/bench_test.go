@@ -115,7 +115,7 @@ func TestRepeatAllocatesLittle(t *testing.T) {
 	for name, c := range map[string]struct {
 		do     func()
 		budget float64
-	}{"showing and writing an operation": {answer, 20}, "a request from its head to its answer, on a ledger in memory": {repeat, 115}} {
+	}{"showing and writing an operation": {answer, 24}, "a request from its head to its answer, on a ledger in memory": {repeat, 115}} {
 		if n := testing.AllocsPerRun(200, c.do); n > c.budget {
 			t.Errorf("%s takes %.0f allocations, the budget is %.0f", name, n, c.budget)
 		} else {

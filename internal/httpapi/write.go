@@ -4,14 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"net/http"
-	"reflect"
 	"strconv"
 	"sync"
 	"time"
 )
-
-// answers keeps the space in which answers are written.
-var answers = sync.Pool{New: func() any { return new([]byte) }}
 
 // encoder is a buffer with the JSON encoder that writes into it.
 type encoder struct {
@@ -40,13 +36,11 @@ func (e *encoder) release() {
 // writeJSON writes a whole answer at once: an answer that cannot be encoded
 // becomes a 500 and never a cut one. The wire types here always can.
 func writeJSON(w http.ResponseWriter, status int, mediaType string, v any) {
-	space := answers.Get().(*[]byte)
-	out := append(appenderOf(reflect.TypeOf(v))((*space)[:0], reflect.ValueOf(v)), '\n') // it panics at a defect, which the recovery of the call logs and answers
-	defer func() {
-		if *space = out; cap(out) <= pooledBytesMax {
-			answers.Put(space)
-		}
-	}()
+	e := encoders.Get().(*encoder)
+	defer e.release()
+	if err := e.enc.Encode(v); err != nil {
+		panic(err) // a defect: the recovery of the call logs and answers it
+	}
 	h := w.Header()
 	h["Content-Type"] = typeJSON
 	if mediaType != mediaJSON {
@@ -54,15 +48,22 @@ func writeJSON(w http.ResponseWriter, status int, mediaType string, v any) {
 	}
 	h["Cache-Control"] = noStore
 	h["X-Content-Type-Options"] = noSniff // a provider's text in it is never a page
-	if len(out) > countedBytesMax {
-		h["Content-Length"] = []string{strconv.Itoa(len(out))}
+	if e.buf.Len() > countedBytesMax {
+		h["Content-Length"] = []string{strconv.Itoa(e.buf.Len())}
 	}
 	w.WriteHeader(status)
-	_, _ = w.Write(out) // a caller that went away gets no answer; its operation goes on
+	_, _ = w.Write(e.buf.Bytes()) // a caller that went away gets no answer; its operation goes on
 }
 
 // quoted is a text as a JSON string.
-func quoted(s string) json.RawMessage { return appendText(nil, s) }
+func quoted(s string) json.RawMessage {
+	e := encoders.Get().(*encoder)
+	defer e.release()
+	if err := e.enc.Encode(s); err != nil {
+		panic(err) // every string can be encoded
+	}
+	return bytes.Clone(bytes.TrimSuffix(e.buf.Bytes(), []byte{'\n'}))
+}
 
 // countedBytesMax is the longest answer whose length net/http tells by itself.
 // Why it is left to that: a ninth header field makes the map of them grow, and

@@ -319,7 +319,7 @@ func (b *batch) besides() {
 	appendArrays(&b.params, outboxFields, events)
 }
 
-// placeParams gives the claims and their aliases for placeStatement, and the
+// placeValues gives the claims and their aliases for placeStatement, and the
 // groups that are all or nothing for unplaceStatement.
 func (b *batch) placeValues() (place, unplace [][]byte) {
 	var placed []*write
