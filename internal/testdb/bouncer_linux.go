@@ -17,10 +17,9 @@ import (
 	"github.com/onceward/onceward/internal/testneed"
 )
 
-// Bouncer starts a PgBouncer that hands each transaction to any of its few
-// connections (pool_mode=transaction) before the database of a DSN that Postgres
-// returned, and returns the DSN that leads through it. It ends with the test.
-func Bouncer(tb testing.TB, dsn string) string {
+// BouncerProgram is where PgBouncer is. Without it the test ends as [testneed]
+// has it; one whose parts share a pooler asks for it before them.
+func BouncerProgram(tb testing.TB) string {
 	tb.Helper()
 	program, err := exec.LookPath("pgbouncer")
 	if err != nil {
@@ -29,6 +28,15 @@ func Bouncer(tb testing.TB, dsn string) string {
 			testneed.Missing(tb, "no PgBouncer (Debian: apt-get install pgbouncer)")
 		}
 	}
+	return program
+}
+
+// Bouncer starts a PgBouncer that hands each transaction to any of its few
+// connections (pool_mode=transaction) before the database of a DSN that Postgres
+// returned, and returns the DSN that leads through it. It ends with the test.
+func Bouncer(tb testing.TB, dsn string) string {
+	tb.Helper()
+	program := BouncerProgram(tb)
 	direct, err := url.Parse(dsn)
 	if err != nil {
 		tb.Fatal(err)

@@ -32,6 +32,7 @@ func unprepared(t *testing.T, dsn string) string {
 // prepared statement and no setting.
 func TestStoreBehindATransactionPooler(t *testing.T) {
 	t.Parallel()
+	testdb.BouncerProgram(t)
 	ledgers, poolers := testledger.PoolOf(t), sync.Map{} // by schema: each has one pooler for all its tests
 	storetest.Run(t, func(sub *testing.T) storetest.Opened {
 		direct := ledgers.Postgres(sub)
