@@ -329,7 +329,8 @@ func (o *Operation) nextStart(at time.Time) Step {
 
 // DueFor derives the due row of an operation: nil if it is on the happy path.
 func DueFor(o *Operation) *Due {
-	kind, at := DueEnded, o.DueAt // a tombstone's, too: it is listed by its state as long as its row is there
+	var kind DueKind
+	at := o.DueAt
 	switch o.State {
 	case StateAwaitingApproval:
 		kind = DueApproval
@@ -353,6 +354,7 @@ func DueFor(o *Operation) *Due {
 		}
 		kind = DueSettle
 	case StateFailed, StateAbandoned, StateCancelled:
+		kind = DueEnded // a tombstone's, too: it is listed by its state as long as its row is there
 	case StateCompensated:
 		return nil
 	}

@@ -178,7 +178,8 @@ type Store interface {
 	Commit(ctx context.Context, batch []Change) (Commit, error)
 
 	// Load reads operations by ID in one query; absent ones are nil. An alias
-	// is followed to its operation.
+	// is followed to its operation. No two results are one in memory: each is
+	// its reader's own.
 	Load(ctx context.Context, ids []OperationID) ([]*Operation, error)
 
 	// LoadDetail reads the timeline of one operation.

@@ -98,7 +98,7 @@ func ended(op onceward.Operation) onceward.Operation {
 // number again as tombstones: one caller and many.
 func (s *suite) growth(ctx context.Context, name string, store onceward.Store, wal func() int64) error {
 	wanted := func(size int) bool {
-		return s.only.MatchString(overName(strconv.Itoa(size), name)) || s.slimmed && s.only.MatchString(overName(strconv.Itoa(size)+" slimmed", name))
+		return s.only.MatchString(overName(strconv.Itoa(size), name)) || s.slimmed && s.only.MatchString(overName(slimmedOf(size), name))
 	}
 	if !slices.ContainsFunc(s.sizes, wanted) {
 		return nil // to fill the ledger takes minutes
@@ -115,7 +115,7 @@ func (s *suite) growth(ctx context.Context, name string, store onceward.Store, w
 			if err := s.slim(ctx, store, held, size); err != nil {
 				return fmt.Errorf("slim the ledger: %w", err)
 			}
-			if err := s.over(ctx, strconv.Itoa(size)+" slimmed", name, store, wal); err != nil {
+			if err := s.over(ctx, slimmedOf(size), name, store, wal); err != nil {
 				return err
 			}
 		}
@@ -141,3 +141,5 @@ func (s *suite) over(ctx context.Context, holds, name string, store onceward.Sto
 }
 
 func overName(holds, name string) string { return fmt.Sprintf("library over %s, %s", holds, name) }
+
+func slimmedOf(size int) string { return strconv.Itoa(size) + " slimmed" }

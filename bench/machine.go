@@ -25,6 +25,9 @@ func flushes() (n int64, ok bool) {
 		if _, err := os.Stat(filepath.Join("/sys/block", fields[name])); err != nil {
 			continue // a part of a disk
 		}
+		if under, err := os.ReadDir(filepath.Join("/sys/block", fields[name], "slaves")); err == nil && len(under) > 0 {
+			continue // made of other disks, which count for themselves
+		}
 		of, err := strconv.ParseInt(fields[count], 10, 64)
 		if err != nil {
 			return 0, false

@@ -179,7 +179,7 @@ func (s *suite) phase(ctx context.Context, name string, callers int, w work, g *
 // serving is phase for work that a server does: the process collects its garbage
 // as onceward serve does.
 func (s *suite) serving(ctx context.Context, name string, callers int, w work, g *guarded, wal func() int64) error {
-	defer webserver.GrowHeap()()
+	defer webserver.CollectLess()()
 	return s.phase(ctx, name, callers, w, g, wal)
 }
 

@@ -191,9 +191,7 @@ func (c *Committer) run() {
 	defer close(c.done)
 	for range c.ready {
 		for {
-			// Why: whoever can run now may have a change as well, above all those whom the
-			// last commit woke. It costs nothing where nobody can.
-			runtime.Gosched()
+			letOthersQueue()
 			batch, closed := c.take()
 			if len(batch) == 0 {
 				if closed {
@@ -206,6 +204,12 @@ func (c *Committer) run() {
 		}
 	}
 }
+
+// letOthersQueue lets whoever can run now queue up as well before a batch is
+// taken, above all those whom the last one woke. It costs nothing where nobody
+// can, and a turn of the scheduler where the process has more to do than
+// processors.
+func letOthersQueue() { runtime.Gosched() }
 
 // take removes at most batchMax entries from the queue, oldest first, and at
 // most one per operation: two changes of one row in one statement would lose

@@ -2,7 +2,6 @@ package committer
 
 import (
 	"context"
-	"runtime"
 	"slices"
 	"sync"
 
@@ -103,9 +102,7 @@ func (r *reader) next() {
 
 func (r *reader) run() {
 	for {
-		// Why: whoever can run now may want to read as well, above all those whom the
-		// last batch woke. It costs nothing where nobody can.
-		runtime.Gosched()
+		letOthersQueue()
 		r.mu.Lock()
 		if len(r.waiting) == 0 {
 			r.running--

@@ -9,15 +9,16 @@ import (
 	"github.com/onceward/onceward"
 )
 
-// quickSchema is a schema of the few keywords that most contracts have, made for
+// quickSchema is a schema of a few common keywords, made for
 // saying yes quickly: what it accepts, the validator accepts. A no says nothing:
 // then the validator is asked, and finds the words.
 //
 // Why: the validator wants the input in another form and counts in fractions, a
 // third of what a repeat costs.
 type quickSchema struct {
-	kinds           []onceward.NodeKind // none: any
-	whole           bool                // a number has to be an integer
+	typed           bool
+	kind            onceward.NodeKind // where it is typed
+	whole           bool              // a number has to be an integer
 	required        []string
 	properties      map[string]*quickSchema
 	closed          bool     // no other members
@@ -37,9 +38,9 @@ func (b bounds) hold(n int64) bool {
 	return (b.least == nil || n >= *b.least) && (b.most == nil || n <= *b.most)
 }
 
-var quickKinds = map[string][]onceward.NodeKind{
-	"null": {onceward.NodeNull}, "boolean": {onceward.NodeBool}, "string": {onceward.NodeString},
-	"number": {onceward.NodeNumber}, "integer": {onceward.NodeNumber}, "array": {onceward.NodeArray}, "object": {onceward.NodeObject},
+var quickKinds = map[string]onceward.NodeKind{
+	"null": onceward.NodeNull, "boolean": onceward.NodeBool, "string": onceward.NodeString,
+	"number": onceward.NodeNumber, "integer": onceward.NodeNumber, "array": onceward.NodeArray, "object": onceward.NodeObject,
 }
 
 // quick makes a quickSchema of a valid schema; nil: it says more than that.
@@ -62,8 +63,9 @@ func (s *quickSchema) keyword(name string, v *node) bool {
 	case "title", "description", "default", "examples", "$comment", "deprecated", "readOnly", "writeOnly":
 		return true
 	case "type":
-		s.kinds, s.whole = quickKinds[v.text], v.text == "integer"
-		return v.kind == nodeText && s.kinds != nil
+		s.kind, s.typed = quickKinds[v.text]
+		s.whole = v.text == "integer"
+		return v.kind == nodeText && s.typed // not a list of types
 	case "required":
 		s.required = textList(v)
 		return s.required != nil
@@ -127,7 +129,7 @@ func bound(to **int64, n *node) bool {
 
 // accepts says yes where the validator would. A nil quickSchema never does.
 func (s *quickSchema) accepts(n *onceward.Node) bool {
-	if s == nil || len(s.kinds) > 0 && !slices.Contains(s.kinds, n.Kind()) {
+	if s == nil || s.typed && n.Kind() != s.kind {
 		return false
 	}
 	switch n.Kind() {

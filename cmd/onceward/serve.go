@@ -58,7 +58,7 @@ func newServe() *cobra.Command {
 }
 
 func serve(ctx context.Context, c *cobra.Command, cfg config, force bool) error {
-	webserver.GrowHeap()
+	webserver.CollectLess()
 	log, err := newLog(c, cfg.LogLevel)
 	if err != nil {
 		return err

@@ -158,8 +158,10 @@ func (c *call) body(use func(body []byte) error) error {
 			bodies.Put(buf)
 		}
 	}()
+	// Invariant: nothing in front of this replaces a body and leaves its length:
+	// net/http reads no more than the length that was told.
 	sent := c.req.Body
-	if c.req.ContentLength < 0 { // net/http reads no more than a length that was told
+	if c.req.ContentLength < 0 {
 		sent = http.MaxBytesReader(c.w, sent, limit)
 	}
 	if _, err := buf.ReadFrom(sent); err != nil {

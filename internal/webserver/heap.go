@@ -11,9 +11,9 @@ import (
 // (docs/performance.md).
 const heapGrowth = 200
 
-// GrowHeap lets the heap of a process that serves grow further between two
-// collections, unless GOGC says otherwise. Undo takes that back.
-func GrowHeap() (undo func()) {
+// CollectLess has a process that serves collect its garbage as seldom as suits
+// it, unless GOGC says otherwise. Undo takes that back.
+func CollectLess() (undo func()) {
 	if os.Getenv("GOGC") != "" {
 		return func() {}
 	}

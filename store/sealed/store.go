@@ -251,7 +251,7 @@ func distinct(ops []*onceward.Operation) []*onceward.Operation {
 			continue
 		}
 		if seen[op] {
-			same := *op
+			same := op.Clone()
 			ops[i] = &same
 		}
 		seen[ops[i]] = true

@@ -25,8 +25,12 @@ const applicationID = 0x4f6e6365
 
 // Settings of a connection.
 const (
-	writerCacheKiB = 4 << 10
-	readerCacheKiB = 4 << 10
+	// cacheKiB bounds the pages that a connection keeps.
+	//
+	// Why not more for the one that writes: each commit that moves entries between
+	// pages of an index looks at every page that is kept. At 16 MiB a call took 6 % more
+	// of the processor, and a page that is not kept is a copy from the system's cache.
+	cacheKiB = 4 << 10
 	// checkpointPages is how long the WAL grows, in pages, before it is copied
 	// into the database and written over from its start.
 	//
@@ -228,16 +232,12 @@ func (s *Store) setUp(ctx context.Context, c *conn, writer bool) error {
 	if err := s.writeAhead(ctx, c); err != nil {
 		return err
 	}
-	cache := readerCacheKiB
-	if writer {
-		cache = writerCacheKiB
-	}
 	for _, pragma := range []string{
 		"synchronous = FULL", // Why: a claim that a power cut may lose is no claim
 		"foreign_keys = ON",
 		"trusted_schema = OFF",
 		"temp_store = MEMORY",
-		fmt.Sprintf("cache_size = -%d", cache),
+		fmt.Sprintf("cache_size = -%d", cacheKiB),
 		fmt.Sprintf("wal_autocheckpoint = %d", checkpointPages),
 		fmt.Sprintf("journal_size_limit = %d", walBytesMax),
 	} {
